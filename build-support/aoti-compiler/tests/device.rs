@@ -541,12 +541,18 @@ fn drawn_scatters_agree_with_the_evaluator() {
     for part in 0..wanted.unwrap_or(4 * EACH).div_ceil(EACH) {
         let text = scatters::graph(part as u64, EACH);
         let bundle = compiled_text("scatters", text.clone(), "sm_90a");
-        let ways =
-            ["scatter_atomically", "scatter_in_bins", "find_last_updates", "rank_updates", "place_updates"];
+        let ways = [
+            "scatter_atomically",
+            "scatter_in_bins",
+            "find_last_updates",
+            "add_fixed",
+            "rank_updates",
+            "place_updates",
+        ];
         seen.extend(ways.into_iter().filter(|way| kernels(&bundle).contains(way)));
         emulated("scatters", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
     }
-    assert_eq!(seen.len(), 5, "{seen:?}");
+    assert_eq!(seen.len(), 6, "{seen:?}");
 }
 
 #[test]

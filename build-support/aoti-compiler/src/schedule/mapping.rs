@@ -50,7 +50,8 @@ pub enum Split {
     Serial,
     /// The positions of this many leading axes.
     Axes(usize),
-    /// So many elements of the only axis, which is the one along the lanes.
+    /// So many elements of the axis along the lanes, which is the only one; or the only one whose positions need no order, and
+    /// each part runs all positions of the others.
     Chunks(i64),
     /// Of a matrix product: blocks of rows where there are at least so many rows, else panels of columns.
     RowsFrom(i64),
@@ -119,6 +120,8 @@ pub enum Meeting {
     Atomics,
     /// By atomic operations on so many sums of each block, which are added to it at the end.
     Bins(i64),
+    /// By atomic operations on sums of fixed point, whose order makes no difference.
+    Fixed,
     /// The last one is found first.
     Last,
     /// They are side by side once each has counted those before it.

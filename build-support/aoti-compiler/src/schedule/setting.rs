@@ -202,6 +202,7 @@ impl fmt::Display for Layout {
             Layout::Scatter(by) => f.write_str(match by {
                 Meeting::Atomics => ", updates by atomic operations",
                 Meeting::Bins(_) => ", updates by atomic operations in shared memory",
+                Meeting::Fixed => ", updates added up in fixed point",
                 Meeting::Last => ", the last update of each element",
                 Meeting::Ranked => ", updates by rank",
                 Meeting::Sorted => ", updates sorted",

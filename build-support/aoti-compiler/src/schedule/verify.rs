@@ -142,7 +142,7 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
         (Target::Cpu(_), Mapping::Cpu(_)) if widens => {
             vec!["templates of processors widen no operand".to_owned()]
         }
-        (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
+        (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(&schedule.program, kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
             let mut findings = vec![];
             if matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some()) {
@@ -253,18 +253,33 @@ fn check_scatter(program: &Program, nest: &Nest, mapping: &Scattering) -> Option
             let words = matches!(own.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
             own.combine == Combine::Add && words && own.columns.is_empty() && own.slots().is(slots)
         }
+        Meeting::Fixed => own.combine == Combine::Add && own.dtype.compute() == DType::F32,
         Meeting::Last => own.combine == Combine::Set,
         Meeting::Ranked | Meeting::Sorted => own.combine != Combine::Set,
     };
     (!fits).then(|| "its updates cannot meet so".to_owned())
 }
 
-fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
+/// Whether only positions that touch different elements run side by side.
+fn keeps_order(program: &Program, nest: &Nest, mapping: &CpuMapping) -> bool {
+    let own = Scatter::of(program, nest, &ranges_of(&program.symbols));
+    let apart = own.map(|own| own.apart()).unwrap_or_default();
+    let last = nest.axes.len().checked_sub(1).is_some_and(|last| apart.contains(&last));
+    let in_lanes = mapping.lanes == Lanes::Outer;
+    let in_parts = match mapping.split {
+        Split::Serial => true,
+        Split::Axes(count) => (0..count).all(|axis| apart.contains(&axis)),
+        Split::Chunks(_) => last && in_lanes,
+        Split::RowsFrom(_) | Split::Template => false,
+    };
+    in_parts && (last || !in_lanes)
+}
+
+fn check_cpu(program: &Program, kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
     let mut findings = vec![];
     let axes = match &kernel.kind {
         KernelKind::Nest(nest) => {
-            let parallel = mapping.split != Split::Serial || mapping.lanes == Lanes::Outer;
-            if nest.serial && parallel {
+            if nest.serial && !keeps_order(program, nest, mapping) {
                 findings.push("its positions must run in order".to_owned());
             }
             if mapping.lanes == Lanes::Outer && nest.axes.is_empty() {

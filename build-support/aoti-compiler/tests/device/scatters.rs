@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub(crate) fn graph(seed: u64, count: usize) -> String {
     let (mut draw, mut text) = (Draw::new(seed), Text::default());
     for number in 0..count {
-        scatter(&mut draw, &mut text, &format!("a{number}_"));
+        scatter(&mut draw, &mut text, number, &format!("a{number}_"));
     }
     format!("graph \"drawn\" {{\n{}{}{}}}\n", text.inputs, text.body, text.outputs)
 }
@@ -19,18 +19,26 @@ fn list(sizes: &[u64]) -> String {
     format!("[{}]", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
-fn scatter(draw: &mut Draw, text: &mut Text, p: &str) {
+/// One scatter: the first is a histogram, the second a sum of many updates, and what comes after them is drawn.
+fn scatter(draw: &mut Draw, text: &mut Text, number: usize, p: &str) {
     let dtype = if draw.below(3) == 0 { draw.one_of(&INTEGERS) } else { draw.one_of(&FLOATS) };
     let combine = draw.one_of(&["set", "set", "add", "add", "add", "mul", "max", "min"]);
     // Single updates, few, many, and more than a block sorts or an update counts.
     let updates = draw.one_of(&[0, 1, 3, 8, 9, 60, 700, 4200, 5000, 5000]);
     let rows = draw.one_of(&[1, 2, 7, 40, 300, 70_000]);
     let wide = draw.one_of(&[1, 3, 8, 16, 24]);
-    let small = updates.min(700);
     let one = draw.one_of(&[1, 2, 5]);
+    let (mut dtype, mut combine, mut updates, mut rows, mut form) =
+        (dtype, combine, updates, rows, draw.below(9));
+    match number {
+        0 => (dtype, combine, updates, rows, form) = (draw.one_of(&["i32", "i64"]), "add", 5000, 40, 3),
+        1 => (dtype, combine, updates, form) = ("f64", "add", 5000, 0),
+        _ => {}
+    }
+    let small = updates.min(700);
     let turned = format!("[$0, (i0 + i1) % {wide}]");
     // The target, the updates, the coordinates, and the updates' axes that indices have.
-    let (base, shape, coords, indexed): (Vec<u64>, Vec<u64>, &str, &[u64]) = match draw.below(9) {
+    let (base, shape, coords, indexed): (Vec<u64>, Vec<u64>, &str, &[u64]) = match form {
         0 => (vec![rows, wide], vec![updates, wide], "[$0, i1]", &[0]),
         1 => (vec![rows.min(300), wide], vec![small, wide], "[$0, i1]", &[0, 1]),
         2 => (vec![one, rows.min(300)], vec![one, small], "[i0, $0]", &[0, 1]),
@@ -71,6 +79,17 @@ fn elements(draw: &mut Draw, text: &mut Text, p: &str, dtype: &str, shape: &[u64
         }
         ("f32" | "f64", _) => {
             let raw = text.input(&format!("{p}r"), &ty);
+            if combine == "add" && draw.below(3) == 0 {
+                let mut sum = raw;
+                for (name, test, limit, far) in [("a", "gt", "1.49", "inf"), ("b", "lt", "-1.49", "-inf")] {
+                    let limit = text.let_be(&format!("{p}{name}l"), &ty, &format!("full {limit}"));
+                    let test = format!("{test} {sum}, {limit}");
+                    let is = text.let_be(&format!("{p}{name}i"), &format!("bool{shape}"), &test);
+                    let far = text.let_be(&format!("{p}{name}f"), &ty, &format!("full {far}"));
+                    sum = text.let_be(&format!("{p}{name}s"), &ty, &format!("select {is}, {far}, {sum}"));
+                }
+                return sum;
+            }
             if matches!(combine, "max" | "min") && draw.below(2) == 0 {
                 // NaN, and zeros of both signs.
                 let up = text.let_be(&format!("{p}u"), &ty, &format!("trunc {raw}"));

@@ -16,6 +16,11 @@ template <class W> W atomic_add(W *p, W x) {
 template <class W> void atomic_max(W *p, W x) {
   if (x > *p) *p = x;
 }
+template <class W> W atomic_exchange(W *p, W x) {
+  const W old = *p;
+  *p = x;
+  return old;
+}
 template <class W> bool atomic_replace(W *p, W &expected, W x) {
   const W old = *p;
   if (old == expected) *p = x;
@@ -30,6 +35,7 @@ AOTI_INLINE u32 atomic_add(u32 *p, u32 x) { return atomicAdd(p, x); }
 AOTI_INLINE u64 atomic_add(u64 *p, u64 x) { return atomicAdd((unsigned long long *)p, (unsigned long long)x); }
 AOTI_INLINE void atomic_max(u32 *p, u32 x) { atomicMax(p, x); }
 AOTI_INLINE void atomic_max(u64 *p, u64 x) { atomicMax((unsigned long long *)p, (unsigned long long)x); }
+AOTI_INLINE u32 atomic_exchange(u32 *p, u32 x) { return atomicExch(p, x); }
 AOTI_INLINE bool atomic_replace(u32 *p, u32 &expected, u32 x) {
   const u32 old = atomicCAS(p, expected, x);
   const bool replaced = old == expected;
@@ -47,6 +53,7 @@ AOTI_INLINE int count_bits(u64 x) { return __popcll(x); }
 #else
 template <class W> AOTI_INLINE W atomic_read(const W *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 template <class W> AOTI_INLINE W atomic_add(W *p, W x) { return __atomic_fetch_add(p, x, __ATOMIC_RELAXED); }
+template <class W> AOTI_INLINE W atomic_exchange(W *p, W x) { return __atomic_exchange_n(p, x, __ATOMIC_RELAXED); }
 template <class W> AOTI_INLINE bool atomic_replace(W *p, W &expected, W x) {
   return __atomic_compare_exchange_n(p, &expected, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

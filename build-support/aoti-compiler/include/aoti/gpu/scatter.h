@@ -65,15 +65,18 @@ template <class Op, class T> AOTI_INLINE void merge_atomically(T *p, Held<T, 1> 
     atomic_add((u64 *)p, u64(lane(x, 0)));
   } else {
     using Word = conditional<sizeof(T) == 8, u64, u32>;
+    using Bits = unsigned_of<T>;
     const u64 address = u64(p), offset = address % sizeof(Word);
+    const int shift = int(offset) * 8;
     Word *const word = (Word *)(address - offset);
     Word old = atomic_read(word);
     for (;;) {
+      Bits bits = Bits(old >> shift);
       T element;
-      __builtin_memcpy(&element, (const char *)&old + offset, sizeof(T));
+      __builtin_memcpy(&element, &bits, sizeof(T));
       store(Full<1>{}, &element, Op::merge(load(Full<1>{}, &element), x));
-      Word merged = old;
-      __builtin_memcpy((char *)&merged + offset, &element, sizeof(T));
+      __builtin_memcpy(&bits, &element, sizeof(T));
+      const Word merged = (old & ~(Word(Bits(~Bits(0))) << shift)) | Word(bits) << shift;
       if (merged == old || atomic_replace(word, old, merged)) return;
     }
   }
@@ -116,6 +119,91 @@ AOTI_INLINE void scatter_in_bins(T *out, I updates, const Key &key, const Value 
   for (int i = thread_index(); i < Slots; i += block_size()) {
     const T sum = bins[i].sum();
     if (sum != 0) merge_atomically<Added>(at(out, i, I(0)), splat<1>(sum));
+  }
+}
+
+// --- sums of fixed point ---------------------------------------------------------------------------------------------
+
+// Floats are added up as integers of 64 bits, whose unit is a part of the largest number that an element is given, so that
+// their order makes no difference: of f32 at least seven bits more are kept than it has. Four launches: elements that are given
+// something forget what was there, the exponent of the largest number is found, numbers are added, and each sum is added to its
+// element by the first who takes it. Infinities and NaNs are counted instead: positive ones in the lower half of a sum, negative
+// ones in the upper half, and NaNs in both.
+struct FixedPoint {
+  u32 *exponents; // biased, from 1 on; 0 where there is none
+  u64 *sums;
+  int room; // bits that so many numbers need beside those of one
+
+  AOTI_INLINE FixedPoint(u32 *exponents, u64 *sums, i64 updates) : exponents(exponents), sums(sums), room(1) {
+    while (room < 62 && (i64(1) << room) < updates) ++room;
+  }
+  static constexpr u32 kNoNumber = 255;
+  static AOTI_INLINE u32 bits_of(f32 x) {
+    u32 bits;
+    __builtin_memcpy(&bits, &x, 4);
+    return bits;
+  }
+  static AOTI_INLINE u32 exponent_of(f32 x) {
+    const u32 exponent = bits_of(x) >> 23 & 255;
+    return exponent > 0 ? exponent : 1;
+  }
+  // A number of this exponent is less than 2^(exponent - 126).
+  AOTI_INLINE f64 scale(u32 exponent, bool back) const {
+    const int power = 62 - room + 126 - int(exponent);
+    const u64 bits = u64(1023 + (back ? -power : power)) << 52;
+    f64 x;
+    __builtin_memcpy(&x, &bits, 8);
+    return x;
+  }
+  AOTI_INLINE u64 unit(f32 x, u32 exponent) const {
+    if (exponent != kNoNumber) return u64(i64(f64(x) * scale(exponent, false)));
+    if (exponent_of(x) != kNoNumber) return 0;
+    const u64 positive = 1, negative = u64(1) << 32;
+    return x != x ? positive + negative : x > 0 ? positive : negative;
+  }
+  AOTI_INLINE f64 number(u64 sum, u32 exponent) const {
+    if (exponent != kNoNumber) return f64(i64(sum)) * scale(exponent, true);
+    const f64 infinity = Limits<f64>::infinity;
+    return u32(sum) == 0 ? -infinity : sum >> 32 == 0 ? infinity : Limits<f64>::nan;
+  }
+};
+template <class I, class Key> AOTI_INLINE void forget_sums(FixedPoint own, I updates, I columns, const Key &key) {
+  for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
+    const i64 place = i64(key(unit / columns)) * columns + unit % columns;
+    own.exponents[place] = 0, own.sums[place] = 0;
+  }
+}
+template <class T, class I, class Key, class Value>
+AOTI_INLINE void find_exponents(FixedPoint own, I updates, I columns, const Key &key, const Value &value) {
+  for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
+    const I update = unit / columns, column = unit % columns;
+    const u32 exponent = FixedPoint::exponent_of(lane(value_of<T, 1>(value, update, column), 0));
+    u32 *const largest = own.exponents + (i64(key(update)) * columns + column);
+    // Most find a larger one.
+    if (atomic_read(largest) < exponent) atomic_max(largest, exponent);
+  }
+}
+template <class T, class I, class Key, class Value>
+AOTI_INLINE void add_fixed(FixedPoint own, I updates, I columns, const Key &key, const Value &value) {
+  for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
+    const I update = unit / columns, column = unit % columns;
+    const i64 place = i64(key(update)) * columns + column;
+    atomic_add(own.sums + place, own.unit(lane(value_of<T, 1>(value, update, column), 0), own.exponents[place]));
+  }
+}
+template <class T, class I, class Key, class At>
+AOTI_INLINE void write_sums(T *out, FixedPoint own, I updates, I columns, const Key &key, const At &at) {
+  for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
+    const I column = unit % columns;
+    const auto destination = key(unit / columns);
+    const i64 place = i64(destination) * columns + column;
+    // What was taken is 0; nobody writes what is not.
+    if (atomic_read(own.exponents + place) == 0) continue;
+    const u32 exponent = atomic_exchange(own.exponents + place, u32(0));
+    if (exponent == 0) continue;
+    T *const p = at(out, destination, column);
+    const f64 sum = f64(lane(load(Full<1>{}, p), 0)) + own.number(own.sums[place], exponent);
+    store(Full<1>{}, p, splat<1>(f32(sum)));
   }
 }
 

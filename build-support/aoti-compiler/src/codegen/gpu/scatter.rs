@@ -45,6 +45,7 @@ pub(super) fn print(
     let mut launches = match mapping.by {
         Meeting::Atomics => vec![printer.atomic()],
         Meeting::Bins(slots) => vec![printer.in_bins(slots)],
+        Meeting::Fixed => printer.fixed(),
         Meeting::Last => printer.last(),
         Meeting::Ranked => std::iter::once(printer.ranked()).chain(printer.merged(0)).collect(),
         Meeting::Sorted => printer.sorted(),
@@ -294,6 +295,24 @@ impl Printer<'_> {
         self.launch_of(launch, key + &value + &at + &call)
     }
 
+    fn fixed(&self) -> Vec<Printed> {
+        let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
+        let (element, counts) = (type_name(self.own.dtype), self.counts());
+        let elements = &self.slots * &self.columns;
+        let sums = format!(
+            "const FixedPoint sums((u32 *)(scratch + ({})), (u64 *)scratch, {});\n",
+            scalar(&(&elements * 8)),
+            scalar(&self.updates)
+        );
+        let calls = [
+            format!("{key}{sums}forget_sums(sums, {counts}, key);\n"),
+            format!("{key}{value}{sums}find_exponents<{element}>(sums, {counts}, key, value);\n"),
+            format!("{key}{value}{sums}add_fixed<{element}>(sums, {counts}, key, value);\n"),
+            format!("{key}{at}{sums}write_sums({out}, sums, {counts}, key, at);\n"),
+        ];
+        calls.map(|text| self.launch(&self.units(), text)).into()
+    }
+
     fn last(&self) -> Vec<Printed> {
         let (key, out, word) = (self.key(), self.out(), self.word().0);
         let last = format!("{word} *const last = ({word} *)scratch;\n");
@@ -343,6 +362,7 @@ impl Printer<'_> {
     fn scratch(&self) -> Option<Expr> {
         match self.mapping.by {
             Meeting::Atomics | Meeting::Bins(_) => None,
+            Meeting::Fixed => Some(&(&self.slots * &self.columns) * 12),
             Meeting::Last => Some(&self.slots * self.word().1),
             Meeting::Ranked | Meeting::Sorted => Some(self.places().1),
         }

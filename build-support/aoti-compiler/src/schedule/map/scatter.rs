@@ -14,6 +14,10 @@ const RANKED: i64 = 4096;
 /// Sums that a block has of its own at most, and updates from which on it pays.
 const BINS: i64 = 4096;
 const MANY: i64 = 1 << 12;
+/// Columns up to which it costs less to add each of them by itself than to sort updates, and elements up to which it does in
+/// any case, as that takes fewer launches.
+const NARROW_ROWS: i64 = 4;
+const FEW_ELEMENTS: i64 = 1 << 20;
 /// What 32-bit words count to, with one to spare.
 const NARROW: i64 = (1 << 32) - 2;
 
@@ -27,17 +31,17 @@ pub(super) fn map(
     let own = Scatter::of(program, nest, ranges).filter(|_| nest.serial)?;
     let most = |size: &Expr| size.interval(ranges).max;
     let (updates, slots) = (most(&own.count(nest)), most(&own.slots()));
-    let by = meeting(&own, updates, slots);
+    let by = meeting(&own, updates, slots, most(&own.width(nest)));
     let in_order = matches!(by, Meeting::Last | Meeting::Ranked | Meeting::Sorted) && updates <= FEW;
     let words = if updates.max(slots) <= NARROW { IndexWidth::Narrow } else { IndexWidth::Wide };
     let lanes = match by {
-        Meeting::Atomics | Meeting::Bins(_) => 1,
+        Meeting::Atomics | Meeting::Bins(_) | Meeting::Fixed => 1,
         Meeting::Last | Meeting::Ranked | Meeting::Sorted => lanes(nest, &own),
     };
     (!in_order).then_some(GpuMapping::Scatter(Scattering { by, lanes, words, index }))
 }
 
-fn meeting(own: &Scatter, updates: i64, slots: i64) -> Meeting {
+fn meeting(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting {
     let is_exact = match own.combine {
         Combine::Set => return Meeting::Last,
         // Sums and products of floating-point numbers depend on their order.
@@ -47,10 +51,13 @@ fn meeting(own: &Scatter, updates: i64, slots: i64) -> Meeting {
     let has_bins = own.combine == Combine::Add
         && own.columns.is_empty()
         && matches!(own.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
+    let may_be_fixed = own.combine == Combine::Add && own.dtype.compute() == DType::F32;
+    let is_cheap = columns <= NARROW_ROWS || updates.saturating_mul(columns) <= FEW_ELEMENTS;
     match (is_exact, has_bins) {
         (true, true) if slots <= BINS && updates >= MANY => Meeting::Bins(slots),
         (true, _) => Meeting::Atomics,
         (false, _) if updates <= RANKED => Meeting::Ranked,
+        (false, _) if may_be_fixed && is_cheap => Meeting::Fixed,
         (false, _) => Meeting::Sorted,
     }
 }

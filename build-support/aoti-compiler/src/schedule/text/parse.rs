@@ -260,10 +260,11 @@ pub(super) fn meeting(cursor: &mut Cursor<'_>) -> Result<Meeting, SyntaxError> {
     match cursor.word()? {
         "atomic" => Ok(Meeting::Atomics),
         "bins" => Ok(Meeting::Bins(cursor.number()?)),
+        "fixed" => Ok(Meeting::Fixed),
         "last" => Ok(Meeting::Last),
         "ranked" => Ok(Meeting::Ranked),
         "sorted" => Ok(Meeting::Sorted),
-        _ => Err(cursor.error("expected `atomic`, `bins`, `last`, `ranked` or `sorted`")),
+        _ => Err(cursor.error("expected `atomic`, `bins`, `fixed`, `last`, `ranked` or `sorted`")),
     }
 }
 

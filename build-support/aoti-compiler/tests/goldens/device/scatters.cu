@@ -4,7 +4,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1) {
+AOTI_KERNEL(256) k_map_map(Run run, const f64 *in0, const f32 *in1, f64 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -15,20 +15,22 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
       constexpr Slot<0> slot{};
       (void)slot;
       const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t1 = load(lanes, in1 + i1);
       store(lanes, out0 + i1, stage0_t0);
-      store(lanes, out1 + i1, stage0_t0);
+      store(lanes, out1 + i1, stage0_t1);
+      store(lanes, out2 + i1, stage0_t1);
     });
   }
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_map_map)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (120000));
-  u32 *const totals = (u32 *)(scratch + (123072));
+  u32 *const counts = (u32 *)(scratch + (200000));
+  u32 *const totals = (u32 *)(scratch + (203072));
   const auto key = [&](i32 update) {
     const i32 i0 = update;
     (void)i0;
@@ -40,22 +42,22 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, const i64 *in1
 }
 AOTI_KERNEL_END(k_sorted)
 
-AOTI_KERNEL(256) k_sorted_2(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_2(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (120000));
-  u32 *const totals = (u32 *)(scratch + (123072));
+  u32 *const counts = (u32 *)(scratch + (200000));
+  u32 *const totals = (u32 *)(scratch + (203072));
   sum_digits(counts, totals, i32(5000));
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted_2)
 
-AOTI_KERNEL(256) k_sorted_3(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_3(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (120000));
-  u32 *const totals = (u32 *)(scratch + (123072));
+  u32 *const counts = (u32 *)(scratch + (200000));
+  u32 *const totals = (u32 *)(scratch + (203072));
   const auto key = [&](i32 update) {
     const i32 i0 = update;
     (void)i0;
@@ -70,12 +72,12 @@ AOTI_KERNEL(256) k_sorted_3(Run run, char *scratch, const f32 *in0, const i64 *i
 }
 AOTI_KERNEL_END(k_sorted_3)
 
-AOTI_KERNEL(256) k_sorted_4(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_4(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (120000));
-  u32 *const totals = (u32 *)(scratch + (123072));
+  u32 *const counts = (u32 *)(scratch + (200000));
+  u32 *const totals = (u32 *)(scratch + (203072));
   u32 *const keys0 = (u32 *)(scratch + (0));
   u32 *const order0 = (u32 *)(scratch + (20000));
   const auto key = [&](i32 i) { return keys0[i]; };
@@ -83,66 +85,157 @@ AOTI_KERNEL(256) k_sorted_4(Run run, char *scratch, const f32 *in0, const i64 *i
 }
 AOTI_KERNEL_END(k_sorted_4)
 
-AOTI_KERNEL(256) k_sorted_5(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_5(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (120000));
-  u32 *const totals = (u32 *)(scratch + (123072));
+  u32 *const counts = (u32 *)(scratch + (200000));
+  u32 *const totals = (u32 *)(scratch + (203072));
   u32 *const keys0 = (u32 *)(scratch + (0));
   u32 *const order0 = (u32 *)(scratch + (20000));
   const auto key = [&](i32 i) { return keys0[i]; };
-  u32 *const keys1 = (u32 *)(scratch + (124096));
-  u32 *const order1 = (u32 *)(scratch + (144096));
+  u32 *const keys1 = (u32 *)(scratch + (204096));
+  u32 *const order1 = (u32 *)(scratch + (224096));
   const auto order = [&](i32 i) { return order0[i]; };
   place_updates(keys1, order1, counts, totals, i32(5000), 8, key, order);
 }
 AOTI_KERNEL_END(k_sorted_5)
 
-AOTI_KERNEL(256) k_sorted_6(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_6(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  u32 *const keys1 = (u32 *)(scratch + (124096));
-  u32 *const order1 = (u32 *)(scratch + (144096));
-  Held<f32, 4> *const parts = (Held<f32, 4> *)(scratch + (40000));
+  u32 *const keys1 = (u32 *)(scratch + (204096));
+  u32 *const order1 = (u32 *)(scratch + (224096));
+  Held<f64, 2> *const parts = (Held<f64, 2> *)(scratch + (40000));
   const auto value = [&](auto lanes, i32 update, i32 column, auto &accumulator0) {
     (void)update, (void)column;
     constexpr Slot<0> slot{};
     const i32 i0 = update;
     (void)i0;
-    const i32 i1 = column * 4;
+    const i32 i1 = column * 2;
     (void)i1;
-    const auto stage0_t0 = load(lanes, aligned<16>(in0 + (16 * i0 + i1)));
-    accumulator0.add(lanes, slot, stage0_t0);
+    const auto stage0_t0 = load(lanes, aligned<8>(in0 + (16 * i0 + i1)));
+    const auto stage0_t1 = cast<f64>(stage0_t0);
+    accumulator0.add(lanes, slot, stage0_t1);
   };
-  const auto at = [&](f32 *out, u32 key, i32 column) {
+  const auto at = [&](f64 *out, u32 key, i32 column) {
     (void)key, (void)column;
-    const i32 i1 = column * 4;
+    const i32 i1 = column * 2;
     (void)i1;
     return aligned<16>(out + (i32(key) * (16) + (i1)));
   };
-  merge_pieces<8, 4, Added>(out0, parts, keys1, order1, i32(5000), i32(4), value, at);
+  merge_pieces<8, 2, Added>(out0, parts, keys1, order1, i32(5000), i32(8), value, at);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted_6)
 
-AOTI_KERNEL(256) k_sorted_7(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_7(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  u32 *const keys1 = (u32 *)(scratch + (124096));
-  u32 *const order1 = (u32 *)(scratch + (144096));
-  Held<f32, 4> *const parts = (Held<f32, 4> *)(scratch + (40000));
-  const auto at = [&](f32 *out, u32 key, i32 column) {
+  u32 *const keys1 = (u32 *)(scratch + (204096));
+  u32 *const order1 = (u32 *)(scratch + (224096));
+  Held<f64, 2> *const parts = (Held<f64, 2> *)(scratch + (40000));
+  const auto at = [&](f64 *out, u32 key, i32 column) {
     (void)key, (void)column;
-    const i32 i1 = column * 4;
+    const i32 i1 = column * 2;
     (void)i1;
     return aligned<16>(out + (i32(key) * (16) + (i1)));
   };
   (void)order1;
-  merge_parts<8, 4, Added>(out0, parts, keys1, i32(5000), i32(4), at);
+  merge_parts<8, 2, Added>(out0, parts, keys1, i32(5000), i32(8), at);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted_7)
+
+AOTI_KERNEL(256) k_fixed(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  const auto key = [&](i32 update) {
+    const i32 i0 = update;
+    (void)i0;
+    const auto stage0_t0 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 700, 0);
+    return u32(lane(stage0_t1, 0));
+  };
+  const FixedPoint sums((u32 *)(scratch + (89600)), (u64 *)scratch, 5000);
+  forget_sums(sums, i32(5000), i32(16), key);
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_fixed)
+
+AOTI_KERNEL(256) k_fixed_2(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  const auto key = [&](i32 update) {
+    const i32 i0 = update;
+    (void)i0;
+    const auto stage0_t0 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 700, 0);
+    return u32(lane(stage0_t1, 0));
+  };
+  const auto value = [&](auto lanes, i32 update, i32 column, auto &accumulator0) {
+    (void)update, (void)column;
+    constexpr Slot<0> slot{};
+    const i32 i0 = update;
+    (void)i0;
+    const i32 i1 = column;
+    (void)i1;
+    const auto stage0_t0 = load(Full<1>{}, in0 + (16 * i0 + i1));
+    accumulator0.add(lanes, slot, stage0_t0);
+  };
+  const FixedPoint sums((u32 *)(scratch + (89600)), (u64 *)scratch, 5000);
+  find_exponents<f32>(sums, i32(5000), i32(16), key, value);
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_fixed_2)
+
+AOTI_KERNEL(256) k_fixed_3(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  const auto key = [&](i32 update) {
+    const i32 i0 = update;
+    (void)i0;
+    const auto stage0_t0 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 700, 0);
+    return u32(lane(stage0_t1, 0));
+  };
+  const auto value = [&](auto lanes, i32 update, i32 column, auto &accumulator0) {
+    (void)update, (void)column;
+    constexpr Slot<0> slot{};
+    const i32 i0 = update;
+    (void)i0;
+    const i32 i1 = column;
+    (void)i1;
+    const auto stage0_t0 = load(Full<1>{}, in0 + (16 * i0 + i1));
+    accumulator0.add(lanes, slot, stage0_t0);
+  };
+  const FixedPoint sums((u32 *)(scratch + (89600)), (u64 *)scratch, 5000);
+  add_fixed<f32>(sums, i32(5000), i32(16), key, value);
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_fixed_3)
+
+AOTI_KERNEL(256) k_fixed_4(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  const auto key = [&](i32 update) {
+    const i32 i0 = update;
+    (void)i0;
+    const auto stage0_t0 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 700, 0);
+    return u32(lane(stage0_t1, 0));
+  };
+  const auto at = [&](f32 *out, u32 key, i32 column) {
+    (void)key, (void)column;
+    const i32 i1 = column;
+    (void)i1;
+    return out + (i32(key) * (16) + (i1));
+  };
+  const FixedPoint sums((u32 *)(scratch + (89600)), (u64 *)scratch, 5000);
+  write_sums(out0, sums, i32(5000), i32(16), key, at);
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_fixed_4)
 
 AOTI_KERNEL(256) k_last(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
@@ -208,7 +301,7 @@ AOTI_KERNEL(256) k_last_3(Run run, char *scratch, const f32 *in0, const i64 *in1
 }
 AOTI_KERNEL_END(k_last_3)
 
-AOTI_KERNEL(256) k_map_map_3(Run run, const f16 *in0, f16 *__restrict__ out0) {
+AOTI_KERNEL(256) k_map_map_4(Run run, const f16 *in0, f16 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
@@ -224,7 +317,7 @@ AOTI_KERNEL(256) k_map_map_3(Run run, const f16 *in0, f16 *__restrict__ out0) {
     });
   }
 }
-AOTI_KERNEL_END(k_map_map_3)
+AOTI_KERNEL_END(k_map_map_4)
 
 AOTI_KERNEL(256) k_ranked(Run run, char *scratch, const f16 *in0, const i64 *in1, f16 *__restrict__ out0) {
   (void)run;
@@ -289,7 +382,7 @@ AOTI_KERNEL(256) k_ranked_3(Run run, char *scratch, const f16 *in0, const i64 *i
 }
 AOTI_KERNEL_END(k_ranked_3)
 
-AOTI_KERNEL(256) k_map_map_4(Run run, const i64 *in0, i64 *__restrict__ out0) {
+AOTI_KERNEL(256) k_map_map_5(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
@@ -305,7 +398,7 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const i64 *in0, i64 *__restrict__ out0) {
     });
   }
 }
-AOTI_KERNEL_END(k_map_map_4)
+AOTI_KERNEL_END(k_map_map_5)
 
 AOTI_KERNEL(256) k_bins(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
@@ -334,7 +427,7 @@ AOTI_KERNEL(256) k_bins(Run run, const i64 *in0, i64 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_bins)
 
-AOTI_KERNEL(256) k_map_map_5(Run run, const f64 *in0, const i32 *in1, f64 *__restrict__ out0, i32 *__restrict__ out1) {
+AOTI_KERNEL(256) k_map_map_6(Run run, const f64 *in0, const i32 *in1, f64 *__restrict__ out0, i32 *__restrict__ out1) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
@@ -352,7 +445,7 @@ AOTI_KERNEL(256) k_map_map_5(Run run, const f64 *in0, const i32 *in1, f64 *__res
     });
   }
 }
-AOTI_KERNEL_END(k_map_map_5)
+AOTI_KERNEL_END(k_map_map_6)
 
 AOTI_KERNEL(256) k_largest(Run run, const f64 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
