@@ -67,6 +67,8 @@ impl Machine<'_> {
                     let rest = Expr::product(nest.axes[leading..].iter().map(|axis| &axis.extent));
                     usize::try_from(self.symbols.value(&rest)?).unwrap_or(0)
                 }
+                // Parts of the last axis have all positions of the others.
+                Split::Chunks(_) if nest.serial => count,
                 Split::Chunks(elements) => usize::try_from(elements).unwrap_or(0),
                 Split::Serial | Split::RowsFrom(_) | Split::Template => count,
             },
