@@ -66,16 +66,17 @@ template <class Op, class T> AOTI_INLINE void merge_atomically(T *p, Held<T, 1> 
   } else {
     using Word = conditional<sizeof(T) == 8, u64, u32>;
     using Bits = unsigned_of<T>;
+    using Element = detail::Element<T>;
     const u64 address = u64(p), offset = address % sizeof(Word);
     const int shift = int(offset) * 8;
     Word *const word = (Word *)(address - offset);
     Word old = atomic_read(word);
     for (;;) {
       Bits bits = Bits(old >> shift);
-      T element;
-      __builtin_memcpy(&element, &bits, sizeof(T));
-      store(Full<1>{}, &element, Op::merge(load(Full<1>{}, &element), x));
-      __builtin_memcpy(&bits, &element, sizeof(T));
+      detail::raw_of<T> raw;
+      __builtin_memcpy(&raw, &bits, sizeof(T));
+      raw = lane(Element::encode(Op::merge(Element::decode(splat<1>(raw)), x)), 0);
+      __builtin_memcpy(&bits, &raw, sizeof(T));
       const Word merged = (old & ~(Word(Bits(~Bits(0))) << shift)) | Word(bits) << shift;
       if (merged == old || atomic_replace(word, old, merged)) return;
     }
