@@ -168,11 +168,21 @@ struct FixedPoint {
     return u32(sum) == 0 ? -infinity : sum >> 32 == 0 ? infinity : Limits<f64>::nan;
   }
 };
-template <class I, class Key> AOTI_INLINE void forget_sums(FixedPoint own, I updates, I columns, const Key &key) {
-  for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
-    const i64 place = i64(key(unit / columns)) * columns + unit % columns;
-    own.exponents[place] = 0, own.sums[place] = 0;
+// body(destination, column) for each destination, or, where there are fewer updates, for that of each update.
+template <class I, class Key, class Body>
+AOTI_INLINE void each_destination(I updates, I columns, I slots, const Key &key, const Body &body) {
+  const bool all = slots <= updates;
+  const I units = (all ? slots : updates) * columns;
+  for (I unit = I(block_index()) * block_size() + thread_index(); unit < units; unit += I(block_count()) * block_size()) {
+    const I row = unit / columns;
+    body(all ? i64(row) : i64(key(row)), unit % columns);
   }
+}
+template <class I, class Key> AOTI_INLINE void forget_sums(FixedPoint own, I updates, I columns, I slots, const Key &key) {
+  each_destination(updates, columns, slots, key, [&](i64 destination, I column) {
+    const i64 place = destination * columns + column;
+    own.exponents[place] = 0, own.sums[place] = 0;
+  });
 }
 template <class T, class I, class Key, class Value>
 AOTI_INLINE void find_exponents(FixedPoint own, I updates, I columns, const Key &key, const Value &value) {
@@ -193,19 +203,17 @@ AOTI_INLINE void add_fixed(FixedPoint own, I updates, I columns, const Key &key,
   }
 }
 template <class T, class I, class Key, class At>
-AOTI_INLINE void write_sums(T *out, FixedPoint own, I updates, I columns, const Key &key, const At &at) {
-  for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
-    const I column = unit % columns;
-    const auto destination = key(unit / columns);
-    const i64 place = i64(destination) * columns + column;
+AOTI_INLINE void write_sums(T *out, FixedPoint own, I updates, I columns, I slots, const Key &key, const At &at) {
+  each_destination(updates, columns, slots, key, [&](i64 destination, I column) {
+    const i64 place = destination * columns + column;
     // What was taken is 0; nobody writes what is not.
-    if (atomic_read(own.exponents + place) == 0) continue;
+    if (atomic_read(own.exponents + place) == 0) return;
     const u32 exponent = atomic_exchange(own.exponents + place, u32(0));
-    if (exponent == 0) continue;
+    if (exponent == 0) return;
     T *const p = at(out, destination, column);
     const f64 sum = f64(lane(load(Full<1>{}, p), 0)) + own.number(own.sums[place], exponent);
     store(Full<1>{}, p, splat<1>(f32(sum)));
-  }
+  });
 }
 
 // --- the last update of each destination -----------------------------------------------------------------------------

@@ -304,11 +304,12 @@ impl Printer<'_> {
             scalar(&(&elements * 8)),
             scalar(&self.updates)
         );
+        let all = format!("{counts}, {}({})", self.index(), scalar(&self.slots));
         let calls = [
-            format!("{key}{sums}forget_sums(sums, {counts}, key);\n"),
+            format!("{key}{sums}forget_sums(sums, {all}, key);\n"),
             format!("{key}{value}{sums}find_exponents<{element}>(sums, {counts}, key, value);\n"),
             format!("{key}{value}{sums}add_fixed<{element}>(sums, {counts}, key, value);\n"),
-            format!("{key}{at}{sums}write_sums({out}, sums, {counts}, key, at);\n"),
+            format!("{key}{at}{sums}write_sums({out}, sums, {all}, key, at);\n"),
         ];
         calls.map(|text| self.launch(&self.units(), text)).into()
     }

@@ -158,7 +158,7 @@ AOTI_KERNEL(256) k_fixed(Run run, char *scratch, const f32 *in0, const i64 *in1,
     return u32(lane(stage0_t1, 0));
   };
   const FixedPoint sums((u32 *)(scratch + (89600)), (u64 *)scratch, 5000);
-  forget_sums(sums, i32(5000), i32(16), key);
+  forget_sums(sums, i32(5000), i32(16), i32(700), key);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_fixed)
@@ -232,7 +232,7 @@ AOTI_KERNEL(256) k_fixed_4(Run run, char *scratch, const f32 *in0, const i64 *in
     return out + (i32(key) * (16) + (i1));
   };
   const FixedPoint sums((u32 *)(scratch + (89600)), (u64 *)scratch, 5000);
-  write_sums(out0, sums, i32(5000), i32(16), key, at);
+  write_sums(out0, sums, i32(5000), i32(16), i32(700), key, at);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_fixed_4)
