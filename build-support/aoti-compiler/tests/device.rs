@@ -32,10 +32,12 @@ mod order;
 mod places;
 #[path = "device/repeated.rs"]
 mod repeated;
+#[path = "device/scatters.rs"]
+mod scatters;
 
 use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "kernels",
     "control",
     "attention",
@@ -47,6 +49,7 @@ const NAMES: [&str; 13] = [
     "together",
     "narrow",
     "order",
+    "scatters",
     ROUNDED,
     LIBRARY,
 ];
@@ -531,6 +534,28 @@ fn drawn_convolutions_agree_with_the_evaluator() {
         let text = convolutions::graph(part as u64, EACH);
         emulated("convolutions", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
     }
+}
+
+#[test]
+fn drawn_scatters_agree_with_the_evaluator() {
+    const EACH: usize = 12;
+    let wanted = std::env::var("AOTI_DRAWN_SCATTERS").ok().and_then(|count| count.parse().ok());
+    let mut seen = BTreeSet::new();
+    for part in 0..wanted.unwrap_or(4 * EACH).div_ceil(EACH) {
+        let text = scatters::graph(part as u64, EACH);
+        let bundle = compiled_text("scatters", text.clone(), "sm_90a");
+        let ways = [
+            "scatter_atomically",
+            "scatter_in_bins",
+            "find_last_updates",
+            "add_fixed",
+            "rank_updates",
+            "place_updates",
+        ];
+        seen.extend(ways.into_iter().filter(|way| kernels(&bundle).contains(way)));
+        emulated("scatters", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
+    }
+    assert_eq!(seen.len(), 6, "{seen:?}");
 }
 
 #[test]

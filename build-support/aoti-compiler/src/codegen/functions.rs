@@ -70,6 +70,7 @@ impl Library for Functions {
             packed: text.packed.clone(),
             sizes: text.symbols.clone(),
             shape: None,
+            then: vec![],
         };
         let key = (text.declaration.clone(), text.body.clone());
         if let Some(&function) = self.by_text.get(&key) {

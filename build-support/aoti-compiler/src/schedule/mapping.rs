@@ -50,7 +50,8 @@ pub enum Split {
     Serial,
     /// The positions of this many leading axes.
     Axes(usize),
-    /// So many elements of the only axis, which is the one along the lanes.
+    /// So many elements of the axis along the lanes, which is the only one; or the only one whose positions need no order, and
+    /// each part runs all positions of the others.
     Chunks(i64),
     /// Of a matrix product: blocks of rows where there are at least so many rows, else panels of columns.
     RowsFrom(i64),
@@ -86,6 +87,8 @@ pub enum GpuMapping {
     Teams(Teams),
     /// Tiles of a contraction, or of queries and keys.
     Tiles(Tile),
+    /// The updates of a scatter, which may meet, over all threads.
+    Scatter(Scattering),
     /// Rows by a template.
     Template {
         /// Threads of a block.
@@ -95,6 +98,41 @@ pub enum GpuMapping {
         /// The type of index expressions.
         index: IndexWidth,
     },
+}
+
+/// How a scatter whose updates may meet is laid over threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scattering {
+    /// How updates of one destination meet.
+    pub by: Meeting,
+    /// Columns that a thread takes at once.
+    pub lanes: i64,
+    /// The type that counts updates and destinations.
+    pub words: IndexWidth,
+    /// The type of index expressions.
+    pub index: IndexWidth,
+}
+
+/// How updates of one destination meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// By atomic operations on it.
+    Atomics,
+    /// By atomic operations on so many sums of each block, which are added to it at the end.
+    Bins(i64),
+    /// By atomic operations on sums of fixed point, whose order makes no difference.
+    Fixed,
+    /// The last one is found first.
+    Last,
+    /// They are side by side once each has counted those before it.
+    Ranked,
+    /// They are side by side once they are sorted.
+    Sorted,
+}
+
+impl Scattering {
+    /// Threads of a block (`kSorters` and `kRanked * kRankers` of `gpu/scatter.h`).
+    pub const THREADS: i64 = 256;
 }
 
 /// The part of a contraction that a block computes at a time; of attention, queries and the keys it looks at at a time.
@@ -195,6 +233,7 @@ impl GpuMapping {
         match self {
             GpuMapping::Teams(teams) => teams.threads(),
             GpuMapping::Tiles(tile) => tile.threads,
+            GpuMapping::Scatter(_) => Scattering::THREADS,
             GpuMapping::Template { threads, .. } => *threads,
         }
     }
@@ -204,6 +243,7 @@ impl GpuMapping {
         match self {
             GpuMapping::Teams(teams) => teams.index,
             GpuMapping::Tiles(tile) => tile.index,
+            GpuMapping::Scatter(own) => own.index,
             GpuMapping::Template { index, .. } => *index,
         }
     }

@@ -18,6 +18,7 @@ pub mod memory;
 mod merge;
 mod positions;
 mod rows;
+pub mod scatter;
 pub mod setting;
 pub mod tensor_map;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::hold::Held;
 use super::joints::Joint;
-use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Tile};
+use super::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
 use crate::loops::Channels;
 use crate::select::{Choice, Conv, Gemm, Template};
 use std::fmt;
@@ -73,6 +73,8 @@ pub enum Layout {
         /// Where rows are kept.
         rows: Rows,
     },
+    /// The updates of a scatter, over all threads.
+    Scatter(Meeting),
     /// There is no other.
     Fixed,
 }
@@ -89,6 +91,7 @@ impl Setting {
                 Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads, blocks: *blocks }
             }
             Mapping::Gpu(GpuMapping::Teams(teams)) => Layout::Teams { size: teams.size, rows: teams.rows },
+            Mapping::Gpu(GpuMapping::Scatter(own)) => Layout::Scatter(own.by),
             Mapping::Gpu(GpuMapping::Template { .. }) => Layout::Fixed,
         };
         Setting::Kernel { template: choice.template, layout }
@@ -196,6 +199,14 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layout::Fixed => Ok(()),
+            Layout::Scatter(by) => f.write_str(match by {
+                Meeting::Atomics => ", updates by atomic operations",
+                Meeting::Bins(_) => ", updates by atomic operations in shared memory",
+                Meeting::Fixed => ", updates added up in fixed point",
+                Meeting::Last => ", the last update of each element",
+                Meeting::Ranked => ", updates by rank",
+                Meeting::Sorted => ", updates sorted",
+            }),
             Layout::Teams { size, rows } => {
                 let rows = match rows {
                     Rows::Shared => "shared memory",

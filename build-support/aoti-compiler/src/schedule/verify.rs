@@ -8,10 +8,14 @@
 
 use super::Schedule;
 use super::map::{brings, is_of_whole_loads};
-use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Teams};
+use super::mapping::{
+    Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams,
+};
 use super::memory::largest_scratch;
-use crate::graph::ranges_of;
-use crate::loops::{self, Kernel, KernelId, KernelKind, RowOp, Storage};
+use super::scatter::Scatter;
+use crate::dtype::DType;
+use crate::graph::{Combine, ranges_of};
+use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, RowOp, Storage};
 use crate::select::sorting;
 use crate::select::{Choice, Template, libraries};
 use crate::target::{GpuTarget, Target};
@@ -48,7 +52,7 @@ fn shared_rows(schedule: &Schedule) -> Vec<String> {
         Mapping::Gpu(GpuMapping::Teams(teams)) => {
             teams.along == Along::Outer && (teams.lanes > 1 || teams.turned.is_some())
         }
-        Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. }) => false,
+        Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. } | GpuMapping::Scatter(_)) => false,
     };
     let kernels = schedule.program.kernels.iter().filter(|(id, kernel)| {
         // The lanes of a product are those of its template; its row epilogue has none across rows.
@@ -139,7 +143,7 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
         (Target::Cpu(_), Mapping::Cpu(_)) if widens => {
             vec!["templates of processors widen no operand".to_owned()]
         }
-        (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
+        (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(&schedule.program, kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
             let mut findings = vec![];
             if matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some()) {
@@ -161,6 +165,10 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                         findings.push("other threads than those that write its rows read them".to_owned());
                     }
                 }
+                (GpuMapping::Scatter(own), KernelKind::Nest(nest)) => {
+                    findings.extend(check_scatter(&schedule.program, nest, own));
+                }
+                (GpuMapping::Scatter(_), _) => findings.push("only loops scatter".to_owned()),
                 (GpuMapping::Teams(_), _) => findings.push("a template has no teams".to_owned()),
                 (
                     GpuMapping::Tiles(tile),
@@ -233,12 +241,49 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
     }
 }
 
-fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
+/// What a scatter does must be the same in any order of what its mapping leaves open.
+fn check_scatter(program: &Program, nest: &Nest, mapping: &Scattering) -> Option<String> {
+    let Some(own) = Scatter::of(program, nest, &ranges_of(&program.symbols)) else {
+        return Some("its loops are no scatter".to_owned());
+    };
+    let is_exact = match own.combine {
+        Combine::Set => false,
+        Combine::Add | Combine::Mul => !own.dtype.is_float(),
+        Combine::Max | Combine::Min => true,
+    };
+    let fits = match mapping.by {
+        Meeting::Atomics => is_exact,
+        Meeting::Bins(slots) => {
+            let words = matches!(own.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
+            own.combine == Combine::Add && words && own.columns.is_empty() && own.slots().is(slots)
+        }
+        Meeting::Fixed => own.combine == Combine::Add && own.dtype.compute() == DType::F32,
+        Meeting::Last => own.combine == Combine::Set,
+        Meeting::Ranked | Meeting::Sorted => own.combine != Combine::Set,
+    };
+    (!fits).then(|| "its updates cannot meet so".to_owned())
+}
+
+/// Whether only positions that touch different elements run side by side.
+fn keeps_order(program: &Program, nest: &Nest, mapping: &CpuMapping) -> bool {
+    let own = Scatter::of(program, nest, &ranges_of(&program.symbols));
+    let apart = own.map(|own| own.apart()).unwrap_or_default();
+    let last = nest.axes.len().checked_sub(1).is_some_and(|last| apart.contains(&last));
+    let in_lanes = mapping.lanes == Lanes::Outer;
+    let in_parts = match mapping.split {
+        Split::Serial => true,
+        Split::Axes(count) => (0..count).all(|axis| apart.contains(&axis)),
+        Split::Chunks(_) => last && in_lanes,
+        Split::RowsFrom(_) | Split::Template => false,
+    };
+    in_parts && (last || !in_lanes)
+}
+
+fn check_cpu(program: &Program, kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
     let mut findings = vec![];
     let axes = match &kernel.kind {
         KernelKind::Nest(nest) => {
-            let parallel = mapping.split != Split::Serial || mapping.lanes == Lanes::Outer;
-            if nest.serial && parallel {
+            if nest.serial && !keeps_order(program, nest, mapping) {
                 findings.push("its positions must run in order".to_owned());
             }
             if mapping.lanes == Lanes::Outer && nest.axes.is_empty() {

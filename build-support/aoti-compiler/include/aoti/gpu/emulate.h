@@ -173,6 +173,16 @@ inline u32 shuffle_word(u32 x, int from) {
   warp_barrier();
   return result;
 }
+inline u64 ballot(bool x) {
+  emulated::Block &block = emulated::state();
+  const int own = block.thread, first = own / kWarp * kWarp;
+  block.exchanged[own] = x;
+  warp_barrier();
+  u64 all = 0;
+  for (int lane = 0; lane < kWarp && first + lane < block.threads; ++lane) all |= u64(block.exchanged[first + lane]) << lane;
+  warp_barrier();
+  return all;
+}
 inline u32 shuffle_xor_word(u32 x, int mask) { return shuffle_word(x, thread_index() % kWarp ^ mask); }
 inline void exchange_if_zero(int *p, int x) {
   if (*p == 0) *p = x;

@@ -171,38 +171,43 @@ inline void replay_launch(DeviceRun &run, const Entry &entry, const Shape &shape
   }
 }
 
+// Which of the launches of one kernel a launch is: who is told of kernels is told of it once.
+enum Part { kWhole, kFirst, kMiddle, kLast };
+
 // Starts a kernel, if there is anything to start, and tells those who want to know of it.
-template <class Start> void start_kernel(DeviceRun &run, int32_t kernel, bool any, const Start &start) {
-  if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
+template <class Start> void start_kernel(DeviceRun &run, int32_t kernel, Part part, bool any, const Start &start) {
+  const bool begins = part == kWhole || part == kFirst, ends = part == kWhole || part == kLast;
+  if (run.tell && begins) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
   if (run.timing && any) run.error = run.timing->begin(run.stream);
   if (any && !run.error) run.error = start();
-  if (run.timing && any && !run.error) run.error = run.timing->end(kernel, run.stream);
-  if (!run.tell || run.error) return;
+  if (run.timing && any && !run.error) run.error = run.timing->end(kernel, begins, run.stream);
+  if (!run.tell || run.error || !ends) return;
   run.error = run.driver->stream_wait(run.stream);
   if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
 }
 
-inline void launch_list(DeviceRun &run, int32_t kernel, const Entry &entry, const Shape &shape, void **arguments, Callers callers) {
+inline void launch_list(DeviceRun &run, int32_t kernel, Part part, const Entry &entry, const Shape &shape, void **arguments,
+                        Callers callers) {
   if (run.replay) {
     if (shape.blocks > 0) replay_launch(run, entry, shape, arguments, callers);
     return;
   }
-  start_kernel(run, kernel, shape.blocks > 0, [&] {
+  start_kernel(run, kernel, part, shape.blocks > 0, [&] {
     return launch_blocks(*run.driver, entry.function, shape.blocks, shape.threads, shape.shared_bytes, run.stream, arguments);
   });
 }
 
 // Arguments are passed as the kernel declares them: addresses and sizes, after the run itself. Who is told of kernels sees
 // what each wrote, so that each is waited for.
-template <class... A>
+template <Part P = kWhole, class... A>
 void launch(DeviceRun &run, int32_t kernel, int function, int64_t blocks, int threads, int64_t shared, A... arguments) {
   if (run.error) return;
   void *list[] = {&run.fault, &arguments...};
   Callers callers;
   (callers.see(arguments), ...);
   const Entry &entry = run.entries[function];
-  launch_list(run, kernel, entry, {blocks > 0 ? unsigned(blocks) : 0, unsigned(threads) + entry.copiers, unsigned(shared)}, list,
-              callers);
+  launch_list(run, kernel, P, entry, {blocks > 0 ? unsigned(blocks) : 0, unsigned(threads) + entry.copiers, unsigned(shared)},
+              list, callers);
 }
 
 // A product by the library. False where it is not used: then the kernel is launched. In a graph it stays as it was captured, for
@@ -218,7 +223,7 @@ bool multiply(DeviceRun &run, int32_t kernel, int product, Address workspace, A 
     if (callers.any) run.replay->known = false;
     run.error = start();
   } else {
-    start_kernel(run, kernel, true, start);
+    start_kernel(run, kernel, kWhole, true, start);
   }
   return true;
 }

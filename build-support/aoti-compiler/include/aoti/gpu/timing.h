@@ -53,8 +53,9 @@ struct Timing {
     return driver.event_record(events[0], stream);
   }
 
-  // After it.
-  int end(int32_t kernel, Stream stream) {
+  // After it. A launch that does not begin its kernel goes on with the one before it, unless that has been told.
+  int end(int32_t kernel, bool begins, Stream stream) {
+    if (!begins && count > 0 && kernels[count - 1] == first_kernel + kernel) --count;
     kernels[count++] = first_kernel + kernel;
     const int code = driver.event_record(events[count], stream);
     if (code) --count;

@@ -6,7 +6,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
-use crate::codegen::c_family::terms::{Context, Earlier, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
 use crate::loops::{Axis, Effect, Nest, Program, Stage};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{CpuMapping, Lanes, Split};
@@ -38,6 +38,9 @@ impl Printer<'_> {
         let axes = &self.nest.axes;
         let vector_axis = if self.mapping.lanes == Lanes::Outer { axes.last() } else { None };
         let rows = kept_rows(&self.schedule.program, self.parameters);
+        if self.nest.serial {
+            return self.in_order(vector_axis);
+        }
         let inner = self.position(vector_axis);
         match (self.mapping.split, vector_axis) {
             (Split::Chunks(chunk), Some(axis)) => self.chunks(axis, chunk, scratch, &rows, &inner),
@@ -47,6 +50,39 @@ impl Printer<'_> {
                 format!("{here}{rows}{}", plain_loops(axes, &inner))
             }
         }
+    }
+
+    /// Positions that run in order, but for those of the axes that the mapping shares out and that are in lanes.
+    fn in_order(&self, vector_axis: Option<&Axis>) -> String {
+        let axes = &self.nest.axes[..self.nest.axes.len() - usize::from(vector_axis.is_some())];
+        let Some(vector) = vector_axis else {
+            return self.in_order_over(axes, &self.position(None));
+        };
+        let extent = scalar(&vector.extent);
+        let printed = Stages { parameters: self.parameters, nest: self.nest, lanes: Lanes::Outer }.printed(
+            0,
+            &self.nest.stages[0],
+            Some(vector),
+        );
+        let row = |begin: &str, end: &str| {
+            let lanes = over(vector, begin, end, false, &(printed.body.clone() + &printed.effects));
+            format!("{}{}{lanes}", printed.uniform, printed.stores)
+        };
+        let Split::Chunks(chunk) = self.mapping.split else {
+            return self.in_order_over(axes, &row("0", &extent));
+        };
+        let rows = plain_loops(axes, &row("begin * chunk", "min_i64(end * chunk, extent)"));
+        format!(
+            "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n{}",
+            parallel("ceil_div(extent, chunk)", &loop_grain(&self.mapping.grain), &rows)
+        )
+    }
+
+    /// Loops over all axes around a body; the leading ones are shared out where the mapping says so.
+    fn in_order_over(&self, axes: &[Axis], body: &str) -> String {
+        let Split::Axes(count) = self.mapping.split else { return plain_loops(axes, body) };
+        let rest = plain_loops(&axes[count..], body);
+        self.units(&axes[..count], None, &Scratch::default(), "", &rest)
     }
 
     /// Positions of some axes as units of work.
@@ -129,9 +165,8 @@ impl Stages<'_> {
         text
     }
 
-    fn stage(&self, index: usize, stage: &Stage, vector_axis: Option<&Axis>) -> String {
-        let inner_vector = if self.lanes == Lanes::Inner { stage.axes.last() } else { None };
-        let vector = inner_vector.or(vector_axis);
+    /// The text of a stage whose lanes, if any, are along an axis.
+    fn printed(&self, index: usize, stage: &Stage, vector: Option<&Axis>) -> StageText {
         let context = Context {
             whole: None,
             has_own_rows: false,
@@ -145,7 +180,12 @@ impl Stages<'_> {
             },
             width: "AOTI_LANES",
         };
-        let printed = context.print();
+        context.print()
+    }
+
+    fn stage(&self, index: usize, stage: &Stage, vector_axis: Option<&Axis>) -> String {
+        let inner_vector = if self.lanes == Lanes::Inner { stage.axes.last() } else { None };
+        let printed = self.printed(index, stage, inner_vector.or(vector_axis));
         let (uniform, body) = (printed.uniform + &printed.stores, printed.body + &printed.effects);
         let has_sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
         if self.lanes == Lanes::One {

@@ -4,7 +4,7 @@ use super::{DeviceText, index_type, print_kernel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::{FunctionId, join_origins};
 use crate::codegen::names::{Language, Namer};
-use crate::codegen::run::{Call, Callees, Launch, LaunchShape, Library, Operands};
+use crate::codegen::run::{Call, Callees, Launch, LaunchPart, LaunchShape, Library, Operands};
 use crate::loops::{KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::select::{LibraryProduct, library_product};
@@ -38,10 +38,24 @@ impl<'a> Functions<'a> {
 
 impl Library for Functions<'_> {
     fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands {
-        let text = print_kernel(schedule, id);
+        let mut parts = Vec::new();
+        let (mut buffers, mut sizes) = (Vec::new(), Vec::new());
+        for text in print_kernel(schedule, id) {
+            (buffers, sizes) = (text.arguments.clone(), text.symbols.clone());
+            parts.push(self.part(schedule, id, text));
+        }
+        let mut parts = parts.into_iter();
+        let (function, shape) = parts.next().expect("a kernel is launched");
+        let packed = schedule.choices[id].packed.clone();
+        Operands { function, buffers, packed, sizes, shape: Some(shape), then: parts.collect() }
+    }
+}
+
+impl Functions<'_> {
+    /// The function of one launch of a kernel.
+    fn part(&mut self, schedule: &Schedule, id: KernelId, text: DeviceText) -> (FunctionId, LaunchShape) {
         let launch = text.launch.clone();
         let threads = u32::try_from(launch.threads).expect("blocks have at most 1024 threads");
-        let (buffers, sizes) = (text.arguments.clone(), text.symbols.clone());
         let key = text.definition("", "");
         let function = match self.by_text.get(&key) {
             Some(&id) => {
@@ -66,8 +80,7 @@ impl Library for Functions<'_> {
             maps: launch.maps,
             product: product(schedule, id),
         };
-        let packed = schedule.choices[id].packed.clone();
-        Operands { function, buffers, packed, sizes, shape: Some(shape) }
+        (function, shape)
     }
 }
 
@@ -83,11 +96,17 @@ impl Callees for Functions<'_> {
         unreachable!("kernels of a device are launched")
     }
 
-    fn launch(&self, Launch { call, grid, block, shared, stays, .. }: &Launch) -> (String, String) {
+    fn launch(&self, Launch { call, grid, block, shared, stays, part, .. }: &Launch) -> (String, String) {
         let (kernel, function) = (call.kernel.as_u32(), call.function.as_u32());
         let (blocks, threads, shared) = (scalar(&grid[0]), block[0], scalar(shared));
         let blocks = if *stays { format!("staying(run, {function}, {blocks})") } else { blocks };
-        let head = format!("launch(run, {kernel}, {function}, {blocks}, {threads}, {shared}");
+        let part = match part {
+            LaunchPart::Whole => "",
+            LaunchPart::First => "<kFirst>",
+            LaunchPart::Middle => "<kMiddle>",
+            LaunchPart::Last => "<kLast>",
+        };
+        let head = format!("launch{part}(run, {kernel}, {function}, {blocks}, {threads}, {shared}");
         (head, self.all[call.function].name.clone())
     }
 

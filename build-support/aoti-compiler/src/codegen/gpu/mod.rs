@@ -8,6 +8,7 @@ mod functions;
 mod nest;
 pub mod program;
 mod rows;
+mod scatter;
 
 use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
@@ -145,8 +146,8 @@ struct Printed {
     headers: Vec<&'static str>,
 }
 
-/// Prints a kernel of a schedule for a GPU.
-pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
+/// Prints a kernel of a schedule for a GPU: a function for each of its launches, which are given the same.
+pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText> {
     let program = &schedule.program;
     let packed = &schedule.choices[id].packed;
     let started = Started::new(program, &program.kernels[id], packed, WIDEST_ACCESS);
@@ -155,7 +156,13 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
         unreachable!("a schedule for GPUs maps its kernels to blocks of threads")
     };
     let parameters = Parameters::new(program, kernel);
-    let mut printed = match (&kernel.kind, mapping) {
+    let printed = match (&kernel.kind, mapping) {
+        (KernelKind::Nest(nest), GpuMapping::Scatter(own)) => {
+            return scatter::print(program, &parameters, nest, own)
+                .into_iter()
+                .map(|printed| device_text(&parameters, &started, mapping, printed))
+                .collect();
+        }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
         (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
             contraction::matmul(program, &parameters, matmul, tile)
@@ -181,6 +188,17 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
             unreachable!("a verified schedule maps kernels as their kind is mapped")
         }
     };
+    vec![device_text(&parameters, &started, mapping, printed)]
+}
+
+/// The function of one launch of a kernel.
+fn device_text(
+    parameters: &Parameters,
+    started: &Started,
+    mapping: &GpuMapping,
+    mut printed: Printed,
+) -> DeviceText {
+    let kernel = &started.kernel;
     let called: BTreeSet<Header> = headers_of_terms(kernel).collect();
     printed.headers.extend(called.into_iter().map(Header::file));
     let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());

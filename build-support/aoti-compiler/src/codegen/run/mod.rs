@@ -154,6 +154,20 @@ pub struct Call {
     pub scratch: Option<LateId>,
 }
 
+/// Which of the launches of one kernel a launch is: the others are given the same.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum LaunchPart {
+    /// The only one.
+    #[default]
+    Whole,
+    /// The first of several.
+    First,
+    /// Neither the first nor the last.
+    Middle,
+    /// The last.
+    Last,
+}
+
 /// A call on a device, with the shape of its threads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
@@ -167,6 +181,8 @@ pub struct Launch {
     pub shared: Expr,
     /// Whether each multiprocessor has one block at most, which then does the work of several.
     pub stays: bool,
+    /// Which of the launches of its kernel it is.
+    pub part: LaunchPart,
     /// Maps of tensors, which the kernel is given before its tensors.
     pub maps: Vec<Map>,
     /// What a library is asked for instead, where there is one.

@@ -3,7 +3,7 @@
 
 use super::{
     Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    Map, Place, Pointer, Product, Read, RunPlan, Written, late,
+    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu::{self, MapArgument};
@@ -43,6 +43,8 @@ pub(in crate::codegen) struct Operands {
     pub(in crate::codegen) sizes: Vec<Symbol>,
     /// How it is launched, on a device.
     pub(in crate::codegen) shape: Option<LaunchShape>,
+    /// The kernel's further launches, in order; they are given the same, and one scratch.
+    pub(in crate::codegen) then: Vec<(FunctionId, LaunchShape)>,
 }
 
 /// How a device function is launched.
@@ -196,14 +198,14 @@ impl<F: Library> Planner<'_, F> {
     /// A call of a kernel, with the scratch that is allocated for it alone.
     fn kernel(&mut self, id: KernelId, actions: &mut Vec<Action>) {
         let first = self.planned.run.failures.len();
-        let (call, own) = self.call(id);
+        let (calls, own) = self.calls(id);
         debug_assert_eq!(first, self.planned.run.failures.len(), "calls do not fail");
         let free = own.as_ref().map(|(late, _)| Action::Free(*late));
         if let Some((late, bytes)) = own {
             let failure = self.failure(late::scratch_text(self.program, id));
             actions.push(Action::Allocate(Allocate { late, bytes, output: None, failure }));
         }
-        actions.push(call);
+        actions.extend(calls);
         actions.extend(self.succeeded(id));
         actions.extend(free);
     }
@@ -236,7 +238,7 @@ impl<F: Library> Planner<'_, F> {
         // What is read inside is known there alone.
         let mut actions = |steps: &[Step]| self.actions(steps, wanted, &mut known.clone());
         match step {
-            Step::Kernel(id) => self.call(*id).0,
+            Step::Kernel(_) => unreachable!("a kernel may be several actions"),
             Step::Read { buffer, symbol, place } => Action::Read(self.read(*buffer, *symbol, place)),
             Step::Assert(buffer, message) => {
                 let condition = Condition::Holds(self.plain(*buffer));
@@ -268,8 +270,8 @@ impl<F: Library> Planner<'_, F> {
         Read { from: self.plain(buffer), symbol, range, failure }
     }
 
-    /// The call of a kernel, and the scratch that must be allocated for it.
-    fn call(&mut self, id: KernelId) -> (Action, Option<(LateId, Scratch)>) {
+    /// The call of a kernel or its launches, and the scratch that must be allocated for it.
+    fn calls(&mut self, id: KernelId) -> (Vec<Action>, Option<(LateId, Scratch)>) {
         let operands = self.planned.functions.add(self.schedule, id);
         let late = self.memory.late_scratch.get(&id).filter(|_| operands.shape.is_none());
         let mut own = late.map(|late| (*late, self.schedule.choices[id].scratch.clone()));
@@ -292,22 +294,31 @@ impl<F: Library> Planner<'_, F> {
         for (buffer, start) in &operands.buffers {
             tensors.push(self.given(&operands, *buffer, start));
         }
-        let maps =
+        let maps: Vec<Map> =
             operands.shape.iter().flat_map(|shape| &shape.maps).map(|own| self.map(&operands, own)).collect();
         let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes, scratch };
-        let action = match operands.shape {
-            None => Action::Call(call),
-            Some(shape) => Action::Launch(Launch {
-                call,
+        let Some(shape) = operands.shape else { return (vec![Action::Call(call)], own) };
+        let last = operands.then.len();
+        let calls = std::iter::once((operands.function, shape)).chain(operands.then).enumerate();
+        let launches = calls.map(|(number, (function, shape))| {
+            let part = match (number, last) {
+                (_, 0) => LaunchPart::Whole,
+                (0, _) => LaunchPart::First,
+                (number, last) if number == last => LaunchPart::Last,
+                _ => LaunchPart::Middle,
+            };
+            Action::Launch(Launch {
+                call: Call { function, ..call.clone() },
                 grid: [shape.blocks, Expr::int(1), Expr::int(1)],
                 block: [shape.threads, 1, 1],
                 shared: shape.shared,
                 stays: shape.stays,
-                maps,
+                part,
+                maps: maps.clone(),
                 product: shape.product.map(|form| Box::new(self.product(&form))),
-            }),
-        };
-        (action, own)
+            })
+        });
+        (launches.collect(), own)
     }
 
     /// Memory beside what the schedule knows of.

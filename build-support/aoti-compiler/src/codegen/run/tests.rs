@@ -1,7 +1,7 @@
 //! Facts about run plans, in their text form.
 
 use super::text::{parse, print};
-use super::{Action, Launch, Place, RunPlan, plan};
+use super::{Action, Launch, LaunchPart, Place, RunPlan, plan};
 use crate::loops;
 use crate::schedule::decide;
 use crate::symbolic::{RangeTable, Symbol};
@@ -426,4 +426,21 @@ fn a_branch_allocates_what_it_alone_needs() {
     assert!(own.len() == 4 && own.iter().all(|line| line.starts_with("  ")), "{actions:#?}");
     let outputs = actions.iter().filter(|line| line.contains("output 0 e")).count();
     assert_eq!(outputs, 2, "each branch asks for the output: {actions:#?}");
+}
+
+#[test]
+fn launches_of_one_kernel_are_told_apart() {
+    let launch = |part: &str| {
+        format!("  launch k0 f0 (f32 input 0) [] grid [1, 1, 1] block [256, 1, 1] shared [0]{part}\n")
+    };
+    let launches = ["", " first", " middle", " last"].map(launch).concat();
+    let text = format!("run {{\n  arena [64]\n  kernel k0 \"k\" {{\n  }}\n{launches}}}\n");
+    let plan = parse(&text).expect("it parses");
+    assert_eq!(print(&plan), text);
+    let parts = plan.actions.iter().map(|action| {
+        let Action::Launch(launch) = action else { panic!("{action:?}") };
+        launch.part
+    });
+    let expected = [LaunchPart::Whole, LaunchPart::First, LaunchPart::Middle, LaunchPart::Last];
+    assert_eq!(parts.collect::<Vec<_>>(), expected);
 }

@@ -5,20 +5,25 @@ use super::{Builder, Built, ensure};
 use crate::dtype::DType;
 use crate::graph::{Combine, Coord, Node, Op, ValueId};
 use crate::symbolic::{Expr, NoRanges, Symbol, SymbolKind};
+use indexmap::IndexSet;
 use std::collections::BTreeSet;
 
 impl Builder {
     /// Indirect read: indices are `i64` and have the shape of the result.
     pub fn gather(&mut self, x: ValueId, indices: &[ValueId], coords: Vec<Coord>, shape: &[Expr]) -> Built {
         ensure!(coords.len() == self.rank(x), "{} coordinates for {} axes", coords.len(), self.rank(x));
-        let mut inputs = vec![x];
+        let mut operands = Vec::new();
         for index in indices {
-            inputs.push(self.index_operand(*index, shape)?);
+            operands.push(self.index_operand(*index, shape)?);
         }
         let own = self.shape(x);
         self.require_coords_within(&own, shape, &coords)?;
-        let dtype = self.dtype(x);
-        Ok(self.push1(Op::Gather(self.simplify_coords(coords, shape)), &inputs, dtype, shape.to_vec()))
+        let (coords, operands) = self.known_coords(coords, &operands, (&own, shape));
+        if let Some(coords) = all_exprs(&coords) {
+            return self.view(x, shape, coords);
+        }
+        let (dtype, inputs) = (self.dtype(x), [vec![x], operands].concat());
+        Ok(self.push1(Op::Gather(coords), &inputs, dtype, shape.to_vec()))
     }
 
     /// Indirect write of `updates` into `base`: indices are `i64` and have the shape of the updates.
@@ -35,17 +40,18 @@ impl Builder {
         let update_type = self.dtype(updates);
         ensure!(update_type == ty.dtype, "updates are {update_type}, the base is {}", ty.dtype);
         let shape = self.shape(updates);
-        let mut inputs = vec![base, updates];
+        let mut operands = Vec::new();
         for index in indices {
-            inputs.push(self.index_operand(*index, &shape)?);
+            operands.push(self.index_operand(*index, &shape)?);
         }
         self.require_coords_within(&ty.shape, &shape, &coords)?;
-        let coords = self.simplify_coords(coords, &shape);
+        let (coords, operands) = self.known_coords(coords, &operands, (&ty.shape, &shape));
         if combine == Combine::Set
             && let Some(inner) = self.part_scattered_into(base, updates, &coords)
         {
             return self.scatter(base, inner.updates, &inner.indices, inner.coords, inner.combine);
         }
+        let inputs = [vec![base, updates], operands].concat();
         Ok(self.push1(Op::Scatter { coords, combine }, &inputs, ty.dtype, ty.shape))
     }
 
@@ -59,11 +65,7 @@ impl Builder {
         };
         let shape = self.shape(updates);
         let ranges = self.axis_ranges(&shape);
-        let place = place.iter().map(|coord| match coord {
-            Coord::Expr(expr) => Some(expr.clone()),
-            Coord::Indirect(_) | Coord::Wrapped(_) => None,
-        });
-        let place: Vec<Expr> = place.collect::<Option<_>>()?;
+        let place = all_exprs(place)?;
         if viewed[0] != base || canonical(&place, &shape, &ranges) != *window || !is_injective(window, &shape)
         {
             return None;
@@ -99,15 +101,31 @@ impl Builder {
         self.expand(index, shape)
     }
 
-    fn simplify_coords(&self, coords: Vec<Coord>, shape: &[Expr]) -> Vec<Coord> {
+    /// Coordinates over `shape` into `own`, and the indices that they name: one that is an expression, and within bounds
+    /// wherever it is, becomes a coordinate.
+    fn known_coords(
+        &self,
+        coords: Vec<Coord>,
+        indices: &[ValueId],
+        (own, shape): (&[Expr], &[Expr]),
+    ) -> (Vec<Coord>, Vec<ValueId>) {
         let ranges = self.axis_ranges(shape);
-        coords
-            .into_iter()
-            .map(|coord| match coord {
-                Coord::Expr(expr) => Coord::Expr(expr.simplify(&ranges)),
-                Coord::Indirect(_) | Coord::Wrapped(_) => coord,
-            })
-            .collect()
+        let known = |index: ValueId, size: &Expr| {
+            let Op::Index(expr) = &self.producer(index)?.op else { return None };
+            let is_within = expr.never_negative(&ranges) && (&(size - 1) - expr).never_negative(&ranges);
+            is_within.then(|| Coord::Expr(expr.simplify(&ranges)))
+        };
+        let mut kept = IndexSet::new();
+        let mut keep = |index: ValueId| kept.insert_full(index).0;
+        let coords = coords.into_iter().zip(own).map(|(coord, size)| match coord {
+            Coord::Expr(expr) => Coord::Expr(expr.simplify(&ranges)),
+            Coord::Indirect(k) => {
+                known(indices[k], size).unwrap_or_else(|| Coord::Indirect(keep(indices[k])))
+            }
+            Coord::Wrapped(k) => known(indices[k], size).unwrap_or_else(|| Coord::Wrapped(keep(indices[k]))),
+        });
+        let coords = coords.collect();
+        (coords, kept.into_iter().collect())
     }
 }
 
@@ -147,6 +165,15 @@ fn compose(coord: &Expr, size: &Expr, inner: &[Coord], shape: &[Expr]) -> Option
         (SymbolKind::Axis | SymbolKind::Size, _) => None,
     };
     is_expr.then(|| Coord::Expr(coord.substitute(&replace, &NoRanges)))
+}
+
+/// The coordinates, if all are expressions.
+fn all_exprs(coords: &[Coord]) -> Option<Vec<Expr>> {
+    let exprs = coords.iter().map(|coord| match coord {
+        Coord::Expr(expr) => Some(expr.clone()),
+        Coord::Indirect(_) | Coord::Wrapped(_) => None,
+    });
+    exprs.collect()
 }
 
 #[cfg(test)]
@@ -194,5 +221,26 @@ mod tests {
         expected[12..16].copy_from_slice(&[0.0, 1.0, 2.0, 3.0]);
         expected[20..].copy_from_slice(&[20.0, 21.0, 22.0, 23.0]);
         assert_eq!((is_one, found), (false, expected));
+    }
+
+    #[test]
+    fn indices_that_are_known_are_no_data() {
+        let mut builder = Builder::new("g");
+        let ty = |rows| TensorType { dtype: DType::F32, shape: vec![Expr::int(rows), Expr::int(2)] };
+        let x = builder.input("x", ty(6), InputRole::User);
+        let updates = builder.input("u", ty(3), InputRole::User);
+        let shape = builder.shape(updates);
+        // Every other row; the last of what is read would lie outside of fewer rows.
+        let rows = builder.index(&(&Expr::axis(0) * 2) + 1, &shape);
+        let coords = || vec![Coord::Wrapped(0), Coord::Expr(Expr::axis(1))];
+        let written = builder.scatter(x, updates, &[rows], coords(), Combine::Set).unwrap();
+        let read = builder.gather(x, &[rows], coords(), &shape).unwrap();
+        let inside = builder.gather(updates, &[rows], coords(), &shape).unwrap();
+        let op = |value| builder.producer(value).unwrap().op.clone();
+        let odd = &(&Expr::axis(0) * 2) + 1;
+        let known = vec![Coord::Expr(odd.clone()), Coord::Expr(Expr::axis(1))];
+        assert_eq!(op(written), Op::Scatter { coords: known, combine: Combine::Set });
+        assert_eq!(op(read), Op::View(vec![odd, Expr::axis(1)]));
+        assert_eq!(op(inside), Op::Gather(coords()));
     }
 }

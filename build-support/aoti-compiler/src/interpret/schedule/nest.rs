@@ -67,11 +67,15 @@ impl Machine<'_> {
                     let rest = Expr::product(nest.axes[leading..].iter().map(|axis| &axis.extent));
                     usize::try_from(self.symbols.value(&rest)?).unwrap_or(0)
                 }
+                // Parts of the last axis have all positions of the others.
+                Split::Chunks(_) if nest.serial => count,
                 Split::Chunks(elements) => usize::try_from(elements).unwrap_or(0),
                 Split::Serial | Split::RowsFrom(_) | Split::Template => count,
             },
             Mapping::Gpu(GpuMapping::Teams(teams)) => usize::try_from(teams.threads()).unwrap_or(0),
-            Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. }) => count,
+            Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. } | GpuMapping::Scatter(_)) => {
+                count
+            }
         };
         // Positions that run in order and read what earlier ones wrote are run one by one.
         let written: Vec<_> = nest.stages.iter().flat_map(Stage::writes).collect();

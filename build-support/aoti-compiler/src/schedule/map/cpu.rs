@@ -4,6 +4,7 @@ use super::{Laid, contiguous, conv};
 use crate::loops::{Access, Attention, Axis, Kernel, KernelKind, MatMul, Nest, Program, Stage};
 use crate::questions::Shares;
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
+use crate::schedule::scatter::Scatter;
 use crate::select::{Choice, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use crate::target::{Cost, CpuTarget, Item, Prices};
@@ -30,6 +31,8 @@ const TILE_LEAST: i64 = 6;
 const LEAST_ROWS: f64 = 4.0;
 /// Positions along an axis whose extent is not known.
 const TYPICAL_EXTENT: f64 = 64.0;
+/// Columns of which one thread does all updates of a scatter, at least: what a few lines of the cache hold.
+const COLUMNS: i64 = 32;
 /// Threads that a machine may have.
 const MANY_THREADS: i64 = 64;
 
@@ -56,6 +59,7 @@ fn shares(kernel: &Kernel, laid: &Laid, total: &Expr) -> Option<Shares> {
 /// The ways to lay a kernel of some kind, and all its work.
 fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     match &kernel.kind {
+        KernelKind::Nest(nest) if nest.serial => map_serial(program, nest, target),
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
         KernelKind::Convolution(own) => conv::map(program, own, choice, target),
@@ -138,20 +142,43 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>,
     (all, total)
 }
 
+/// Loops whose positions must run in order, but for those along axes that keep them apart.
+fn map_serial(program: &Program, nest: &Nest, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+    let apart = Scatter::of(program, nest, &NoRanges).map(|own| own.apart()).unwrap_or_default();
+    let count = nest.axes.len();
+    let last = nest.axes.last().filter(|axis| {
+        let few = axis.extent.as_int().is_some_and(|extent| extent < FEW_ELEMENTS);
+        apart.contains(&(count - 1)) && !few
+    });
+    let lanes = if last.is_some() { Lanes::Outer } else { Lanes::One };
+    let leading = (0..count - usize::from(last.is_some())).take_while(|axis| apart.contains(axis)).count();
+    let work = position_work(nest);
+    let of = |axes: &[Axis]| &work * &Expr::product(axes.iter().map(|axis| &axis.extent));
+    let total = of(&nest.axes);
+    let (split, unit) = match last {
+        _ if leading > 0 => (Split::Axes(leading), of(&nest.axes[leading..])),
+        Some(_) => (Split::Chunks(COLUMNS), &of(&nest.axes[..count - 1]) * COLUMNS),
+        None => (Split::Serial, total.clone()),
+    };
+    let grain = Grain { enough: target.thread_work, unit };
+    let all = with_grains(&CpuMapping { split, lanes, grain, block: Block::Typical, rows: None }, &total);
+    (all, total)
+}
+
 /// A nest with these lanes, and the work of all of it.
 fn nest_along(nest: &Nest, lanes: Lanes, target: &CpuTarget) -> (CpuMapping, Expr) {
     let vector = if lanes == Lanes::Outer { nest.axes.last() } else { None };
     let loops = nest.axes.len() - usize::from(vector.is_some());
     let mut unit = position_work(nest);
     let total = &unit * &Expr::product(nest.axes.iter().map(|axis| &axis.extent));
-    let split = match (nest.serial, loops, vector) {
-        (true, ..) | (false, 0, None) => Split::Serial,
-        (false, 0, Some(_)) => {
+    let split = match (loops, vector) {
+        (0, None) => Split::Serial,
+        (0, Some(_)) => {
             unit = &unit * target.chunk;
             Split::Chunks(target.chunk)
         }
-        (false, _, None) => Split::Axes(loops),
-        (false, _, Some(axis)) => {
+        (_, None) => Split::Axes(loops),
+        (_, Some(axis)) => {
             unit = &unit * &axis.extent;
             Split::Axes(loops)
         }
@@ -257,9 +284,6 @@ pub(in crate::schedule) fn suits_rows(rows: &Nest, matmul: &MatMul, target: &Cpu
 
 /// A worker has one of each row, so positions that keep rows do not run side by side in lanes.
 fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
-    if nest.serial {
-        return Lanes::One;
-    }
     let has_inner = nest.stages.iter().any(|stage| !stage.axes.is_empty());
     let Some(last) = nest.axes.last() else {
         return if has_inner { Lanes::Inner } else { Lanes::One };

@@ -4,6 +4,7 @@ mod attention;
 mod conv;
 mod cpu;
 mod index;
+mod scatter;
 mod simt;
 mod tiles;
 

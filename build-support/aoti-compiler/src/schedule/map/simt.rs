@@ -3,12 +3,12 @@
 //!
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
-use super::{attention, contiguous, index, tiles};
+use super::{attention, contiguous, index, scatter, tiles};
 use crate::loops::{
-    Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage,
-    Storage,
+    Access, Axis, BufferId, Effect, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage, Storage,
 };
 use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, is_row, row_bytes};
+use crate::schedule::scatter::Scatter;
 use crate::select::sorting;
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::{Cost, GpuTarget, Item};
@@ -70,7 +70,8 @@ pub(super) fn map(
             // Device memory is no place for rows that fit into registers.
             let other = (own.is_none() || teams.rows == Rows::Shared).then_some(teams);
             let all = own.into_iter().chain(other);
-            all.map(|teams| GpuMapping::Teams(Teams { index, ..teams })).collect()
+            let teams = all.map(|teams| GpuMapping::Teams(Teams { index, ..teams }));
+            scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
         }
         KernelKind::MatMul(matmul) => tiles(tiles::of_product(program, matmul, index, target)),
         KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
@@ -156,7 +157,7 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         };
     };
     if nest.serial {
-        return Teams { in_order: in_order(nest), ..plain(1, 128, Along::Inner, 1) };
+        return Teams { in_order: in_order(program, nest, ranges), ..plain(1, 128, Along::Inner, 1) };
     }
     let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
     let inner = nest.stages.iter().map(|stage| stage_extent(stage, ranges)).max().unwrap_or(1);
@@ -308,28 +309,10 @@ fn whole_loads<'a>(program: &Program, accesses: impl Iterator<Item = &'a Access>
     widest.map_or(1, |size| 16 / i64::try_from(size).expect("sizes of elements are small"))
 }
 
-/// The outer axes whose positions must run in order: all but those that every access to a written buffer has, plainly, as
-/// the same coordinate. Positions that differ in such an axis touch different elements.
-fn in_order(nest: &Nest) -> Vec<usize> {
-    let written: Vec<BufferId> = nest.stages.iter().flat_map(Stage::writes).collect();
-    let accesses: Vec<&Access> = nest
-        .stages
-        .iter()
-        .flat_map(Stage::accesses)
-        .filter(|access| written.contains(&access.buffer))
-        .collect();
-    let is_free = |axis: &Axis| {
-        let plain = Index::Expr(Expr::sym(axis.symbol));
-        written.iter().all(|buffer| {
-            let mut own = accesses.iter().filter(|access| access.buffer == *buffer);
-            let Some(position) = own.clone().next().and_then(|a| a.coords.iter().position(|c| *c == plain))
-            else {
-                return false;
-            };
-            own.all(|access| access.coords.get(position) == Some(&plain))
-        })
-    };
-    (0..nest.axes.len()).filter(|k| !is_free(&nest.axes[*k])).collect()
+/// The outer axes whose positions must run in order: all but those whose positions touch different elements.
+fn in_order(program: &Program, nest: &Nest, ranges: &dyn Ranges) -> Vec<usize> {
+    let apart = Scatter::of(program, nest, ranges).map(|own| own.apart()).unwrap_or_default();
+    (0..nest.axes.len()).filter(|axis| !apart.contains(axis)).collect()
 }
 
 #[cfg(test)]

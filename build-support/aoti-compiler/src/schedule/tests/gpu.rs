@@ -73,3 +73,63 @@ fn threads_copy_only_what_the_copy_engine_can_read() {
     assert!(is_refused(512, "f32", "sm_90a"), "of halves alone");
     assert!(is_refused(512, "bf16", "sm_80"), "without an engine");
 }
+
+/// A scatter of `[updates, 16]` into `[rows, 16]` on a GPU, by indices that data gives.
+fn scattered(dtype: &str, rows: i64, updates: i64, combine: &str) -> Schedule {
+    let graph = graph_of(&format!(
+        "input %x \"x\": {dtype}[{rows}, 16]
+         input %u \"u\": {dtype}[{updates}, 16]
+         input %at \"at\": i64[{updates}]
+         %i: i64[{updates}, 16] = view %at [i0]
+         %y: {dtype}[{rows}, 16] = scatter %x, %u, %i {combine} [$0, i1]
+         output %y \"y\""
+    ));
+    scheduled_for(&graph, &gpu(), &Records::none()).schedule
+}
+
+fn scattering(schedule: &Schedule) -> Option<Scattering> {
+    schedule.mappings.values().find_map(|mapping| match mapping {
+        Mapping::Gpu(GpuMapping::Scatter(own)) => Some(*own),
+        Mapping::Gpu(GpuMapping::Teams(_) | GpuMapping::Tiles(_) | GpuMapping::Template { .. })
+        | Mapping::Cpu(_) => None,
+    })
+}
+
+#[test]
+fn updates_of_a_scatter_meet_as_their_type_allows() {
+    let found = |dtype, rows, updates, combine| {
+        let schedule = scattered(dtype, rows, updates, combine);
+        assert_eq!(
+            crate::schedule::text::parse(&crate::schedule::text::print(&schedule)),
+            Ok(schedule.clone())
+        );
+        scattering(&schedule).map(|own| (own.by, own.lanes))
+    };
+    assert_eq!(found("f32", 100, 100_000, "add"), Some((Meeting::Sorted, 4)));
+    assert_eq!(found("f32", 100, 10_000, "add"), Some((Meeting::Fixed, 1)));
+    assert_eq!(found("f64", 100, 10_000, "add"), Some((Meeting::Sorted, 2)));
+    assert_eq!(found("f16", 100, 1000, "mul"), Some((Meeting::Ranked, 8)));
+    assert_eq!(found("f32", 100, 10_000, "max"), Some((Meeting::Atomics, 1)));
+    assert_eq!(found("i64", 100, 10_000, "add"), Some((Meeting::Atomics, 1)));
+    assert_eq!(found("f32", 100, 10_000, "set"), Some((Meeting::Last, 4)));
+    // A few are done in order, and a single one meets no other.
+    assert_eq!(found("f32", 100, 8, "add"), None);
+    assert_eq!(found("f32", 100, 1, "set"), None);
+}
+
+#[test]
+fn scatters_are_not_left_to_chance() {
+    let mut schedule = scattered("f32", 100, 10_000, "add");
+    let find = |own: &Mapping| matches!(own, Mapping::Gpu(GpuMapping::Scatter(_)));
+    let mapping = schedule.mappings.values_mut().find(|own| find(own)).expect("it scatters");
+    let Mapping::Gpu(GpuMapping::Scatter(own)) = mapping else { panic!("it scatters") };
+    own.by = Meeting::Atomics;
+    let findings = verify(&schedule);
+    assert!(findings.iter().any(|finding| finding.contains("cannot meet so")), "{findings:?}");
+    for text in
+        ["loops scatter atomic", "loops scatter bins 40", "loops scatter last", "loops scatter sorted"]
+    {
+        let setting: Setting = text.parse().expect("it parses");
+        assert_eq!(setting.to_string(), text);
+    }
+}

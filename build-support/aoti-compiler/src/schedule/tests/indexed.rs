@@ -118,3 +118,34 @@ fn an_index_is_checked_though_its_axis_has_one_element_and_becomes_a_part() {
     let checks = terms.filter(|typed| matches!(typed.term, crate::loops::Term::CheckIndex { .. }));
     assert_eq!(checks.count(), 1);
 }
+
+#[test]
+fn updates_run_in_order_but_for_what_keeps_them_apart() {
+    let mapping = |base: &str, shape: &str, index: &str, coords: &str| {
+        let body = format!(
+            "input %x \"x\": f32{base}
+             input %u \"u\": f32{shape}
+             input %at \"at\": i64{shape}
+             %three: i64{shape} = full 3
+             %low: i64{shape} = remainder %at, %three
+             %i: i64{shape} = view %low [{index}]
+             %y: f32{base} = scatter %x, %u, %i add [{coords}]
+             output %y \"y\""
+        );
+        scheduled(&body);
+        let graph = graph_of(&body);
+        let schedule = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none()).schedule;
+        let kernels = schedule.program.kernels.iter();
+        let mut serial =
+            kernels.filter(|(_, kernel)| matches!(&kernel.kind, KernelKind::Nest(nest) if nest.serial));
+        let (id, _) = serial.next().expect("a scatter");
+        let Mapping::Cpu(own) = &schedule.mappings[id] else { panic!("of a processor") };
+        (own.split, own.lanes)
+    };
+    // Rows at indices; each element at its own; along the last axis; and anything anywhere.
+    assert_eq!(mapping("[3, 8]", "[5, 8]", "i0, 0", "$0, i1"), (Split::Chunks(32), Lanes::Outer));
+    assert_eq!(mapping("[3, 8]", "[5, 8]", "i0, i1", "$0, i1"), (Split::Chunks(32), Lanes::Outer));
+    assert_eq!(mapping("[8, 3]", "[8, 5]", "i0, i1", "i0, $0"), (Split::Axes(1), Lanes::One));
+    assert_eq!(mapping("[2, 3, 8]", "[2, 5, 8]", "i0, i1, 0", "i0, $0, i2"), (Split::Axes(1), Lanes::Outer));
+    assert_eq!(mapping("[3]", "[5]", "i0", "$0"), (Split::Serial, Lanes::One));
+}

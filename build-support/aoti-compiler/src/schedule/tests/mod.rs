@@ -14,7 +14,7 @@ use crate::graph::text::parse;
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
 use crate::questions::{Answer, Question};
-use crate::schedule::mapping::{GpuMapping, Multiplier, Tile};
+use crate::schedule::mapping::{GpuMapping, Lanes, Meeting, Multiplier, Scattering, Split, Tile};
 use crate::target::GpuTarget;
 
 /// A graph with the given statements.

@@ -5,8 +5,8 @@ use crate::diagnostic::Diagnostics;
 use crate::loops::{self, Buffer, BufferId, KernelId};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
-    Tile,
+    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
+    Scattering, Split, Teams, Tile,
 };
 use crate::schedule::memory::{LateId, MemoryPlan};
 use crate::select::{Choice, Expansion, Form, PackedOperand, Packing, Scratch, Template};
@@ -223,6 +223,11 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         let tile = Tile { by, rows, columns, threads, copiers, blocks, heads, shared, index };
         return Ok(Mapping::Gpu(GpuMapping::Tiles(tile)));
     }
+    if cursor.eat_word("scatter") {
+        let (by, lanes) = (meeting(cursor)?, field(cursor, "lanes")?);
+        let (words, index) = (width(cursor, "words")?, index_width(cursor)?);
+        return Ok(Mapping::Gpu(GpuMapping::Scatter(Scattering { by, lanes, words, index })));
+    }
     let (size, places) = (field(cursor, "team")?, field(cursor, "places")?);
     let across = one_of(cursor, "adjacent", [("places", true), ("members", false)])?;
     let along = one_of(cursor, "along", [("outer", Along::Outer), ("inner", Along::Inner)])?;
@@ -251,8 +256,24 @@ pub(super) fn block(cursor: &mut Cursor<'_>) -> Result<Block, SyntaxError> {
     }
 }
 
+pub(super) fn meeting(cursor: &mut Cursor<'_>) -> Result<Meeting, SyntaxError> {
+    match cursor.word()? {
+        "atomic" => Ok(Meeting::Atomics),
+        "bins" => Ok(Meeting::Bins(cursor.number()?)),
+        "fixed" => Ok(Meeting::Fixed),
+        "last" => Ok(Meeting::Last),
+        "ranked" => Ok(Meeting::Ranked),
+        "sorted" => Ok(Meeting::Sorted),
+        _ => Err(cursor.error("expected `atomic`, `bins`, `fixed`, `last`, `ranked` or `sorted`")),
+    }
+}
+
 fn index_width(cursor: &mut Cursor<'_>) -> Result<IndexWidth, SyntaxError> {
-    match field(cursor, "index")? {
+    width(cursor, "index")
+}
+
+fn width(cursor: &mut Cursor<'_>, name: &str) -> Result<IndexWidth, SyntaxError> {
+    match field(cursor, name)? {
         32 => Ok(IndexWidth::Narrow),
         64 => Ok(IndexWidth::Wide),
         _ => Err(cursor.error("expected 32 or 64")),

@@ -4,8 +4,8 @@ use super::TEMPLATES;
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
-    Tile,
+    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
+    Scattering, Split, Teams, Tile,
 };
 use crate::select::{Choice, Form, Packing, Scratch, Template};
 use crate::target::{MathLibrary, Target, Tf32};
@@ -172,6 +172,10 @@ fn mapping(mapping: &Mapping) -> String {
                 bits(*index)
             )
         }
+        Mapping::Gpu(GpuMapping::Scatter(Scattering { by, lanes, words, index })) => {
+            let (by, words) = (meeting_text(*by), bits(*words));
+            format!("map scatter {by} lanes {lanes} words {words} index {}", bits(*index))
+        }
         Mapping::Gpu(GpuMapping::Teams(teams)) => {
             let Teams { size, places, across, along, lanes, turned, index, rows, in_order } = teams;
             let turned = turned.map_or_else(String::new, |axis| format!(" turned {axis}"));
@@ -187,6 +191,17 @@ fn mapping(mapping: &Mapping) -> String {
                 bits(*index)
             )
         }
+    }
+}
+
+pub(super) fn meeting_text(by: Meeting) -> String {
+    match by {
+        Meeting::Atomics => "atomic".to_owned(),
+        Meeting::Bins(slots) => format!("bins {slots}"),
+        Meeting::Fixed => "fixed".to_owned(),
+        Meeting::Last => "last".to_owned(),
+        Meeting::Ranked => "ranked".to_owned(),
+        Meeting::Sorted => "sorted".to_owned(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`, `parts 16`,
 //! `channels-last`.
 
-use super::parse::{block, blocks, lanes, multiplier, pair, rows, split, template};
+use super::parse::{block, blocks, lanes, meeting, multiplier, pair, rows, split, template};
 use super::print::{
-    block_text, blocks_text, lanes_text, multiplier_text, rows_text, split_text, template_text,
+    block_text, blocks_text, lanes_text, meeting_text, multiplier_text, rows_text, split_text, template_text,
 };
 use crate::diagnostic::Diagnostics;
 use crate::loops::Channels;
@@ -35,6 +35,7 @@ impl fmt::Display for Setting {
                 write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
             Layout::Teams { size, rows } => write!(f, " team {size} rows {}", rows_text(*rows)),
+            Layout::Scatter(by) => write!(f, " scatter {}", meeting_text(*by)),
             Layout::Fixed => Ok(()),
         }
     }
@@ -120,6 +121,8 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     } else if cursor.eat_word("team") {
         let size = cursor.number()?;
         Layout::Teams { size, rows: rows(cursor)? }
+    } else if cursor.eat_word("scatter") {
+        Layout::Scatter(meeting(cursor)?)
     } else {
         Layout::Fixed
     };

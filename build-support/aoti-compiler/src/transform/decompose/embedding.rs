@@ -3,8 +3,8 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, IntBinary, ReduceOp, Relation, UnaryOp, ValueId};
-use crate::symbolic::Expr;
+use crate::graph::{BinaryOp, Combine, Coord, IntBinary, Op, ReduceOp, Relation, UnaryOp, ValueId};
+use crate::symbolic::{Expr, Symbol};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -75,6 +75,8 @@ struct Entries {
     bags: Expr,
     /// The bags, and a last one for entries behind the last offset, which are in none, where it is an end.
     slots: Expr,
+    /// The entries of every bag, where all have as many.
+    each: Option<Expr>,
 }
 
 fn bag(cx: &mut Context, a: &Args) -> Rule {
@@ -99,9 +101,13 @@ fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
     }
     indices = cx.b.cast(indices, DType::I64);
     let offsets = cx.b.cast(offsets, DType::I64);
-    require_offsets(cx, offsets, &cx.b.shape(indices)[0].clone())?;
     let slots = cx.b.shape(offsets)[0].clone();
     let bags = if a.bool_or("include_last_offset", false)? { &slots - 1 } else { slots.clone() };
+    let count = cx.b.shape(indices)[0].clone();
+    let each = entries_of_each(cx, offsets).filter(|each| cx.b.same_size(&(each * &bags), &count));
+    if each.is_none() {
+        require_offsets(cx, offsets, &count)?;
+    }
     // The bag of entry i is the last one that starts at or before i.
     let positions = cx.b.index(Expr::axis(0), &cx.b.shape(indices));
     let after = cx.b.search_sorted(offsets, positions, true)?;
@@ -113,7 +119,15 @@ fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
     };
     let rows = rows(cx, table, indices)?;
     let wide = cx.b.dtype(rows).compute();
-    Ok(Entries { rows: cx.b.cast(rows, wide), bag, counts, bags, slots })
+    Ok(Entries { rows: cx.b.cast(rows, wide), bag, counts, bags, slots, each })
+}
+
+/// How far apart offsets are, if they are multiples of a size: those of a matrix of indices, whose rows are bags.
+fn entries_of_each(cx: &Context, offsets: ValueId) -> Option<Expr> {
+    let Op::Index(expr) = &cx.b.producer(offsets)?.op else { return None };
+    let axis = Symbol::axis(0);
+    let (step, rest) = expr.affine_in(axis)?;
+    (rest.is(0) && !step.mentions(axis)).then_some(step)
 }
 
 /// The first offset is 0, none is smaller than the one before it, and none is beyond the entries.
@@ -154,6 +168,15 @@ fn combine(
     how: Combine,
 ) -> Result<ValueId, RuleError> {
     let ty = cx.b.ty(updates).clone();
+    if let Some(each) = &entries.each {
+        let op = match how {
+            Combine::Add => ReduceOp::Sum,
+            Combine::Max => ReduceOp::Max,
+            Combine::Set | Combine::Mul | Combine::Min => unreachable!("bags are added up or compared"),
+        };
+        let bags = cx.b.reshape(updates, &[entries.bags.clone(), each.clone(), ty.shape[1].clone()])?;
+        return Ok(cx.b.reduce(op, bags, &[1], false)?);
+    }
     let base = cx.b.full(start, ty.dtype, &[entries.slots.clone(), ty.shape[1].clone()]);
     let bag = cx.b.unsqueeze(entries.bag, 1)?;
     let coords = vec![Coord::Indirect(0), Coord::Expr(Expr::axis(1))];

@@ -1,5 +1,6 @@
 // Kernels of the model `kernels` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
+#include "aoti/gpu/scatter.h"
 #include "aoti/gpu/contract.h"
 #include "aoti/gpu/units.h"
 #include "aoti/rows.h"
@@ -285,29 +286,68 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_map_map)
 
-AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_added(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  constexpr Team<1, 128, false> team{};
-  const i32 units = 33;
-  for (i32 unit = i32(block_index()) * 128 + team.place(); unit < units; unit += i32(block_count()) * 128) {
-    const i32 i1 = unit;
-    (void)i1;
-    for (i32 i0 = 0; i0 < 50; ++i0) {
-      const auto stage0_t0 = load(Full<1>{}, in0 + (33 * i0 + i1));
-      const auto stage0_t1 = load(Full<1>{}, in1 + i0);
-      const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 20, 0);
-      {
-        constexpr Full<1> lanes{};
-        constexpr Slot<0> slot{};
-        (void)lanes, (void)slot;
-        store(Full<1>{}, out0 + (i1 + lane(stage0_t2, 0) * (33)), load(Full<1>{}, out0 + (i1 + lane(stage0_t2, 0) * (33))) + stage0_t0);
-      }
-    }
-  }
+  const auto key = [&](i32 update) {
+    const i32 i0 = update;
+    (void)i0;
+    const auto stage0_t0 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 20, 0);
+    return u32(lane(stage0_t1, 0));
+  };
+  u32 *const keys0 = (u32 *)(scratch + (0));
+  u32 *const order0 = (u32 *)(scratch + (208));
+  AOTI_DYNAMIC_SHARED(shared);
+  rank_updates(keys0, order0, (u32 *)shared, i32(50), key);
 }
 AOTI_KERNEL_END(k_added)
+
+AOTI_KERNEL(256) k_added_2(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  u32 *const keys0 = (u32 *)(scratch + (0));
+  u32 *const order0 = (u32 *)(scratch + (208));
+  Held<f32, 1> *const parts = (Held<f32, 1> *)(scratch + (416));
+  const auto value = [&](auto lanes, i32 update, i32 column, auto &accumulator0) {
+    (void)update, (void)column;
+    constexpr Slot<0> slot{};
+    const i32 i0 = update;
+    (void)i0;
+    const i32 i1 = column;
+    (void)i1;
+    const auto stage0_t0 = load(Full<1>{}, in0 + (33 * i0 + i1));
+    accumulator0.add(lanes, slot, stage0_t0);
+  };
+  const auto at = [&](f32 *out, u32 key, i32 column) {
+    (void)key, (void)column;
+    const i32 i1 = column;
+    (void)i1;
+    return out + (i32(key) * (33) + (i1));
+  };
+  merge_pieces<8, 1, Added>(out0, parts, keys0, order0, i32(50), i32(33), value, at);
+}
+AOTI_KERNEL_END(k_added_2)
+
+AOTI_KERNEL(256) k_added_3(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  u32 *const keys0 = (u32 *)(scratch + (0));
+  u32 *const order0 = (u32 *)(scratch + (208));
+  Held<f32, 1> *const parts = (Held<f32, 1> *)(scratch + (416));
+  const auto at = [&](f32 *out, u32 key, i32 column) {
+    (void)key, (void)column;
+    const i32 i1 = column;
+    (void)i1;
+    return out + (i32(key) * (33) + (i1));
+  };
+  (void)order0;
+  merge_parts<8, 1, Added>(out0, parts, keys0, i32(50), i32(33), at);
+}
+AOTI_KERNEL_END(k_added_3)
 
 AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;

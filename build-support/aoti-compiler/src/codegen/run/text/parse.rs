@@ -3,7 +3,7 @@
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
     Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    Map, Place, Pointer, Product, Read, RunPlan, Written,
+    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
@@ -201,12 +201,16 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("shared")?;
         let shared = self.cursor.expression()?;
         let stays = self.cursor.eat_word("stays");
+        let parts =
+            [("first", LaunchPart::First), ("middle", LaunchPart::Middle), ("last", LaunchPart::Last)];
+        let part = parts.into_iter().find(|(word, _)| self.cursor.eat_word(word));
+        let part = part.map_or(LaunchPart::Whole, |(_, part)| part);
         let mut maps = Vec::new();
         while self.cursor.eat_word("map") {
             maps.push(self.map()?);
         }
         let product = if self.cursor.eat_word("library") { Some(Box::new(self.product()?)) } else { None };
-        Ok(Launch { call, grid, block, shared, stays, maps, product })
+        Ok(Launch { call, grid, block, shared, stays, part, maps, product })
     }
 
     fn map(&mut self) -> Result<Map, SyntaxError> {

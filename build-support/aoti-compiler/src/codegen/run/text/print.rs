@@ -1,8 +1,8 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Condition, Expanded, InitialState, KernelFacts, Launch, Map, Place,
-    Pointer, Product, Read, RunPlan,
+    Action, Allocate, Assert, Call, Condition, Expanded, InitialState, KernelFacts, Launch, LaunchPart, Map,
+    Place, Pointer, Product, Read, RunPlan,
 };
 use crate::select::Scratch;
 use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
@@ -69,17 +69,17 @@ impl Printer {
         for action in actions {
             match action {
                 Action::Call(own) => self.line(&format!("call {}", call(own))),
-                Action::Launch(Launch { call: own, grid, block, shared, stays, maps, product }) => {
-                    self.line(&format!(
-                        "launch {} grid {} block {} shared [{shared}]{}{}{}",
+                Action::Launch(Launch { call: own, grid, block, shared, stays, part, maps, product }) => self
+                    .line(&format!(
+                        "launch {} grid {} block {} shared [{shared}]{}{}{}{}",
                         call(own),
                         bracketed(grid),
                         bracketed(block),
                         if *stays { " stays" } else { "" },
+                        part_text(*part),
                         maps.iter().map(map_text).collect::<String>(),
                         product.as_deref().map_or_else(String::new, product_text)
-                    ))
-                }
+                    )),
                 Action::Read(Read { from, symbol, range, failure }) => {
                     let range = range_text(*range);
                     self.line(&format!("read {symbol} in {range} {failure} {}", pointer(from)));
@@ -114,6 +114,15 @@ fn call(call: &Call) -> String {
     let tensors: Vec<String> = call.tensors.iter().map(pointer).collect();
     let scratch = call.scratch.map_or_else(String::new, |late| format!(" scratch {late}"));
     format!("{} {} ({}) {}{scratch}", call.kernel, call.function, tensors.join(", "), bracketed(&call.sizes))
+}
+
+fn part_text(part: LaunchPart) -> &'static str {
+    match part {
+        LaunchPart::Whole => "",
+        LaunchPart::First => " first",
+        LaunchPart::Middle => " middle",
+        LaunchPart::Last => " last",
+    }
 }
 
 fn map_text(Map { tensor, sizes, strides, extents }: &Map) -> String {

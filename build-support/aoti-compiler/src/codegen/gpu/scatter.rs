@@ -1,0 +1,489 @@
+//! Scatters whose updates may meet: what each does, as functions, and the calls of `gpu/scatter.h` for them. Some take several
+//! launches.
+
+use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
+use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::indent;
+use crate::codegen::c_family::terms::{Context, Earlier, WIDEST_ACCESS, type_name};
+use crate::graph::{Combine, ranges_of};
+use crate::loops::{Access, Axis, Effect, Nest, Program, Stage, TermId};
+use crate::schedule::mapping::{IndexWidth, Meeting, Scattering};
+use crate::schedule::scatter::{PartOf, Scatter};
+use crate::symbolic::{Expr, NoRanges, Symbol};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Updates that a block ranks at a time (`kRanked`), that a block sorts at a time (`kSortTile`), and values of the digits that
+/// it sorts them by (`kDigits`), as bits.
+const RANKED: i64 = 32;
+const SORT_TILE: i64 = 2048;
+const DIGIT_BITS: i64 = 8;
+/// Neighbouring updates that one thread adds up: fewer where there are few threads.
+const LONG_PIECE: i64 = 32;
+const SHORT_PIECE: i64 = 8;
+/// Threads from which on pieces are long.
+const MANY_THREADS: i64 = 1 << 14;
+/// Blocks of a launch that have sums of their own.
+const BIN_BLOCKS: i64 = 256;
+
+pub(super) fn print(
+    program: &Program,
+    parameters: &Parameters,
+    nest: &Nest,
+    mapping: &Scattering,
+) -> Vec<Printed> {
+    let ranges = ranges_of(&program.symbols);
+    let own = Scatter::of(program, nest, &ranges).expect("a verified schedule scatters what is a scatter");
+    let (updates, slots) = (own.count(nest), own.slots());
+    let columns = own.width(nest).floor_div(&Expr::int(mapping.lanes));
+    let most = |expr: &Expr| expr.interval(&ranges).max;
+    let threads = most(&updates).saturating_mul(most(&columns)) / LONG_PIECE;
+    let piece = if threads >= MANY_THREADS { LONG_PIECE } else { SHORT_PIECE };
+    let passes = passes(most(&slots));
+    let printer = Printer { parameters, nest, mapping, own, updates, slots, columns, piece, passes };
+    let mut launches = match mapping.by {
+        Meeting::Atomics => vec![printer.atomic()],
+        Meeting::Bins(slots) => vec![printer.in_bins(slots)],
+        Meeting::Fixed => printer.fixed(),
+        Meeting::Last => printer.last(),
+        Meeting::Ranked => std::iter::once(printer.ranked()).chain(printer.merged(0)).collect(),
+        Meeting::Sorted => printer.sorted(),
+    };
+    let scratch = printer.scratch();
+    launches.iter_mut().for_each(|printed| printed.launch.scratch.clone_from(&scratch));
+    launches
+}
+
+/// How many digits the numbers of so many destinations have.
+fn passes(slots: i64) -> i64 {
+    let bits = i64::from(64 - (slots.max(2) - 1).leading_zeros());
+    (bits + DIGIT_BITS - 1) / DIGIT_BITS
+}
+
+struct Printer<'a> {
+    parameters: &'a Parameters<'a>,
+    nest: &'a Nest,
+    mapping: &'a Scattering,
+    own: Scatter,
+    updates: Expr,
+    slots: Expr,
+    /// Vectors of columns.
+    columns: Expr,
+    /// Neighbouring updates that one thread adds up.
+    piece: i64,
+    /// Digits of the largest destination, of which all may be sorted by.
+    passes: i64,
+}
+
+impl Printer<'_> {
+    fn index(&self) -> &'static str {
+        index_type(self.mapping.index)
+    }
+
+    fn word(&self) -> (&'static str, i64) {
+        match self.mapping.words {
+            IndexWidth::Narrow => ("u32", 4),
+            IndexWidth::Wide => ("u64", 8),
+        }
+    }
+
+    fn access(&self) -> &Access {
+        match &self.nest.stages[0].effects[0] {
+            Effect::Store { access, .. } => access,
+            Effect::Accumulate { .. } => unreachable!("a scatter stores"),
+        }
+    }
+
+    fn axes(&self, positions: &[usize]) -> Vec<&Axis> {
+        positions.iter().map(|position| &self.nest.axes[*position]).collect()
+    }
+
+    /// The axis along the lanes of a column.
+    fn vector(&self) -> Option<&Axis> {
+        let last = self.own.columns.last().filter(|_| self.mapping.lanes > 1)?;
+        Some(&self.nest.axes[*last])
+    }
+
+    /// The positions of axes from a number; of the last column, lanes are left out.
+    fn decoded(&self, positions: &[usize], number: &str) -> String {
+        let (axes, lanes) = (self.axes(positions), self.mapping.lanes);
+        let extent = |axis: &Axis| match self.vector() {
+            Some(vector) if vector == axis => axis.extent.floor_div(&Expr::int(lanes)),
+            Some(_) | None => axis.extent.clone(),
+        };
+        let mut text = String::new();
+        for (place, axis) in axes.iter().enumerate() {
+            let after: Vec<Expr> = axes[place + 1..].iter().copied().map(extent).collect();
+            let stride = Expr::product(&after);
+            let mut value = number.to_owned();
+            if !stride.is(1) {
+                value = format!("{value} / ({})", scalar(&stride));
+            }
+            if place > 0 {
+                value = format!("{value} % ({})", scalar(&extent(axis)));
+            }
+            if self.vector() == Some(*axis) {
+                value = format!("{value} * {lanes}");
+            }
+            let name = symbol_name(axis.symbol);
+            let _ = writeln!(text, "const {} {name} = {value};\n(void){name};", self.index());
+        }
+        text
+    }
+
+    /// The number of an update's destination.
+    fn key(&self) -> String {
+        let (indices, word) = (self.access().indirect.iter().map(|(term, _)| *term), self.word().0);
+        let (stage, places) = only(&self.nest.stages[0], &indices.collect::<Vec<_>>());
+        let terms = self.context(&stage, None).print().uniform;
+        let index = |term: TermId| format!("lane(stage0_t{}, 0)", places[&term]);
+        let mut number = Vec::new();
+        for (place, part) in self.own.parts.iter().enumerate() {
+            let after = Expr::product(self.own.parts[place + 1..].iter().map(|part| &part.count));
+            let value = match part.of {
+                PartOf::Axis(axis) => symbol_name(self.nest.axes[axis].symbol),
+                PartOf::Index(term) => index(term),
+                PartOf::Element => {
+                    let access = self.access();
+                    let indirect = access
+                        .indirect
+                        .iter()
+                        .map(|(term, stride)| format!(" + {} * ({})", index(*term), scalar(stride)));
+                    format!("({}{})", scalar(&access.offset), indirect.collect::<String>())
+                }
+            };
+            number.push(if after.is(1) { value } else { format!("{value} * ({})", scalar(&after)) });
+        }
+        let number = if number.is_empty() { "0".to_owned() } else { number.join(" + ") };
+        let axes = self.decoded(&self.own.updates, "update");
+        self.function("key", "", &format!("{axes}{terms}return {word}({number});\n"))
+    }
+
+    /// A function of an update, and of `more`.
+    fn function(&self, name: &str, more: &str, body: &str) -> String {
+        format!("const auto {name} = [&]({} update{more}) {{\n{}}};\n", self.index(), indent(body, 1))
+    }
+
+    /// What an update writes at a column.
+    fn value(&self) -> String {
+        let (mut stage, places) = only(&self.nest.stages[0], &[self.own.value]);
+        stage.effects = vec![Effect::Accumulate { accumulator: 0, value: places[&self.own.value] }];
+        let printed = self.context(&stage, self.vector().map(|axis| axis.symbol)).print();
+        let body = format!(
+            "constexpr Slot<0> slot{{}};\n{}{}{}{}{}",
+            self.decoded(&self.own.updates, "update"),
+            self.decoded(&self.own.columns, "column"),
+            printed.uniform,
+            printed.body,
+            printed.effects
+        );
+        let index = self.index();
+        format!(
+            "const auto value = [&](auto lanes, {index} update, {index} column, auto &accumulator0) {{\n\
+             \x20 (void)update, (void)column;\n{}}};\n",
+            indent(&body, 1)
+        )
+    }
+
+    fn context<'s>(&'s self, stage: &'s Stage, vector: Option<Symbol>) -> Context<'s> {
+        Context {
+            parameters: self.parameters,
+            stage,
+            prefix: "stage0_".to_owned(),
+            vector,
+            earlier: Earlier::OneLane,
+            width: "lanes.width",
+            whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1),
+            has_own_rows: false,
+        }
+    }
+
+    /// The element of a destination's column.
+    fn at(&self) -> String {
+        let (index, word) = (self.index(), self.word().0);
+        let parts = &self.own.parts;
+        let mut place = String::new();
+        if parts.iter().all(|part| part.of == PartOf::Element) && !parts.is_empty() {
+            place = format!("{index}(key)");
+        } else {
+            for (number, part) in parts.iter().enumerate() {
+                let after = Expr::product(parts[number + 1..].iter().map(|part| &part.count));
+                let mut value = format!("{index}(key)");
+                if !after.is(1) {
+                    value = format!("{value} / ({})", scalar(&after));
+                }
+                if number > 0 {
+                    value = format!("{value} % ({})", scalar(&part.count));
+                }
+                let _ = write!(place, "{value} * ({}) + ", scalar(&part.stride));
+            }
+            place.push_str(&format!("({})", scalar(&self.column_offset())));
+        }
+        let axes = self.decoded(&self.own.columns, "column");
+        let element = format!("out + ({place})");
+        let lanes = usize::try_from(self.mapping.lanes).expect("lanes are few");
+        let bytes = (lanes * self.own.dtype.size()).min(WIDEST_ACCESS);
+        let element = if lanes > 1 { format!("aligned<{bytes}>({element})") } else { element };
+        let body = format!("(void)key, (void)column;\n{axes}return {element};\n");
+        format!(
+            "const auto at = [&]({} *out, {word} key, {index} column) {{\n{}}};\n",
+            type_name(self.own.dtype),
+            indent(&body, 1)
+        )
+    }
+
+    /// The offset of a column in its destination.
+    fn column_offset(&self) -> Expr {
+        let columns = self.axes(&self.own.columns);
+        let others = |symbol: Symbol| {
+            let is_update =
+                self.nest.axes.iter().any(|axis| axis.symbol == symbol && !columns.contains(&axis));
+            is_update.then(|| Expr::int(0))
+        };
+        self.access().offset.substitute(&others, &NoRanges)
+    }
+
+    fn out(&self) -> String {
+        self.parameters.buffer(self.own.target).to_owned()
+    }
+
+    fn op(&self) -> &'static str {
+        match self.own.combine {
+            Combine::Add => "Added",
+            Combine::Mul => "Multiplied",
+            Combine::Max => "Largest",
+            Combine::Min => "Smallest",
+            Combine::Set => unreachable!("what replaces does not merge"),
+        }
+    }
+
+    /// One launch with a thread for each unit.
+    fn launch(&self, units: &Expr, text: String) -> Printed {
+        let threads = Scattering::THREADS;
+        self.launch_of(Launch::of(units, threads, threads, MAX_BLOCKS), text)
+    }
+
+    fn launch_of(&self, launch: Launch, text: String) -> Printed {
+        Printed { begins: Begins::AtOnce, body: text, launch, headers: vec!["gpu/scatter.h"] }
+    }
+
+    fn units(&self) -> Expr {
+        &self.updates * &self.columns
+    }
+
+    /// Sizes as the templates take them.
+    fn counts(&self) -> String {
+        let index = self.index();
+        format!("{index}({}), {index}({})", scalar(&self.updates), scalar(&self.columns))
+    }
+
+    fn atomic(&self) -> Printed {
+        let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
+        let (op, counts) = (self.op(), self.counts());
+        let call = format!("scatter_atomically<{op}>({out}, {counts}, key, value, at);\n");
+        self.launch(&self.units(), key + &value + &at + &call)
+    }
+
+    fn in_bins(&self, slots: i64) -> Printed {
+        let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
+        let (index, updates) = (self.index(), scalar(&self.updates));
+        let call = format!("scatter_in_bins<{slots}>({out}, {index}({updates}), key, value, at);\n");
+        let threads = Scattering::THREADS;
+        // A thread has several updates, as each block adds up what all have.
+        let launch = Launch::of(&self.updates, threads * 4, threads, BIN_BLOCKS);
+        self.launch_of(launch, key + &value + &at + &call)
+    }
+
+    fn fixed(&self) -> Vec<Printed> {
+        let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
+        let (element, counts) = (type_name(self.own.dtype), self.counts());
+        let elements = &self.slots * &self.columns;
+        let sums = format!(
+            "const FixedPoint sums((u32 *)(scratch + ({})), (u64 *)scratch, {});\n",
+            scalar(&(&elements * 8)),
+            scalar(&self.updates)
+        );
+        let all = format!("{counts}, {}({})", self.index(), scalar(&self.slots));
+        let calls = [
+            format!("{key}{sums}forget_sums(sums, {all}, key);\n"),
+            format!("{key}{value}{sums}find_exponents<{element}>(sums, {counts}, key, value);\n"),
+            format!("{key}{value}{sums}add_fixed<{element}>(sums, {counts}, key, value);\n"),
+            format!("{key}{at}{sums}write_sums({out}, sums, {all}, key, at);\n"),
+        ];
+        calls.map(|text| self.launch(&self.units(), text)).into()
+    }
+
+    fn last(&self) -> Vec<Printed> {
+        let (key, out, word) = (self.key(), self.out(), self.word().0);
+        let last = format!("{word} *const last = ({word} *)scratch;\n");
+        let updates = format!("{}({})", self.index(), scalar(&self.updates));
+        let each = |name: &str| {
+            let call = format!("{name}_updates(last, {updates}, key);\n");
+            self.launch(&self.updates, format!("{key}{last}{call}"))
+        };
+        let call = format!(
+            "write_last_updates<{}>({out}, last, {}, key, value, at);\n",
+            self.mapping.lanes,
+            self.counts()
+        );
+        let write = format!("{key}{}{}{last}{call}", self.value(), self.at());
+        vec![each("forget"), each("find_last"), self.launch(&self.units(), write)]
+    }
+
+    /// Bytes of the parts of the scratch in which updates are grouped, in order.
+    fn areas(&self) -> Vec<(&'static str, Expr)> {
+        let word = self.word().1;
+        let list = &self.updates * word;
+        let pieces = self.updates.ceil_div(&Expr::int(self.piece), &NoRanges);
+        let element = i64::try_from(self.own.dtype.compute().size()).expect("elements are small");
+        let parts = &(&(&pieces * &self.columns) * self.mapping.lanes) * (2 * element);
+        let mut areas = vec![("keys0", list.clone()), ("order0", list.clone()), ("parts", parts)];
+        if self.mapping.by == Meeting::Sorted {
+            let tiles = self.updates.ceil_div(&Expr::int(SORT_TILE), &NoRanges);
+            areas.push(("counts", &tiles * (4 << DIGIT_BITS)));
+            areas.push(("totals", Expr::int(4 << DIGIT_BITS)));
+            if self.passes > 1 {
+                areas.extend([("keys1", list.clone()), ("order1", list)]);
+            }
+        }
+        areas
+    }
+
+    /// Where the parts of the scratch begin, and its size.
+    fn places(&self) -> (BTreeMap<&'static str, Expr>, Expr) {
+        let (mut places, mut end) = (BTreeMap::new(), Expr::int(0));
+        for (name, bytes) in self.areas() {
+            places.insert(name, end.clone());
+            end = &end + &(&bytes.ceil_div(&Expr::int(16), &NoRanges) * 16);
+        }
+        (places, end)
+    }
+
+    fn scratch(&self) -> Option<Expr> {
+        match self.mapping.by {
+            Meeting::Atomics | Meeting::Bins(_) => None,
+            Meeting::Fixed => Some(&(&self.slots * &self.columns) * 12),
+            Meeting::Last => Some(&self.slots * self.word().1),
+            Meeting::Ranked | Meeting::Sorted => Some(self.places().1),
+        }
+    }
+
+    /// Declarations of parts of the scratch.
+    fn declared(&self, names: &[(&str, &str)]) -> String {
+        let places = self.places().0;
+        let declared = names.iter().map(|(name, element)| {
+            format!("{element} *const {name} = ({element} *)(scratch + ({}));\n", scalar(&places[name]))
+        });
+        declared.collect()
+    }
+
+    fn ranked(&self) -> Printed {
+        let (word, bytes) = self.word();
+        let areas = self.declared(&[("keys0", word), ("order0", word)]);
+        let text = format!(
+            "{}{areas}AOTI_DYNAMIC_SHARED(shared);\nrank_updates(keys0, order0, ({word} *)shared, {}({}), key);\n",
+            self.key(),
+            self.index(),
+            scalar(&self.updates)
+        );
+        let launch = Launch::of(&self.updates, RANKED, Scattering::THREADS, MAX_BLOCKS);
+        self.launch_of(Launch { shared: &self.updates * bytes, ..launch }, text)
+    }
+
+    /// The passes of a sort, of which the lists of the last one are merged.
+    fn sorted(&self) -> Vec<Printed> {
+        let mut launches: Vec<Printed> = (0..self.passes).flat_map(|pass| self.pass(pass)).collect();
+        launches.extend(self.merged(self.passes - 1));
+        launches
+    }
+
+    /// The launches that sort by one digit.
+    fn pass(&self, pass: i64) -> [Printed; 3] {
+        let (index, word, shift) = (self.index(), self.word().0, pass * DIGIT_BITS);
+        let updates = format!("{index}({})", scalar(&self.updates));
+        // Lists take turns: those that the first pass writes are the first.
+        let (to, from) = if pass % 2 == 0 { ("0", "1") } else { ("1", "0") };
+        let (keys_to, order_to) = (format!("keys{to}"), format!("order{to}"));
+        let (keys_from, order_from) = (format!("keys{from}"), format!("order{from}"));
+        let first = pass == 0;
+        let counts = self.declared(&[("counts", "u32"), ("totals", "u32")]);
+        let keys = if first {
+            self.key()
+        } else {
+            let lists = self.declared(&[(&keys_from, word), (&order_from, word)]);
+            format!("{lists}const auto key = [&]({index} i) {{ return {keys_from}[i]; }};\n")
+        };
+        let order = if first { format!("{word}(i)") } else { format!("{order_from}[i]") };
+        let count = format!("{counts}{keys}count_digits(counts, {updates}, {shift}, key);\n");
+        let sum = format!("{counts}sum_digits(counts, totals, {updates});\n");
+        let lists = self.declared(&[(&keys_to, word), (&order_to, word)]);
+        let place = format!(
+            "{counts}{keys}{lists}const auto order = [&]({index} i) {{ return {order}; }};\n\
+             place_updates({keys_to}, {order_to}, counts, totals, {updates}, {shift}, key, order);\n"
+        );
+        let threads = Scattering::THREADS;
+        let tiles = Launch::of(&self.updates, SORT_TILE, threads, MAX_BLOCKS);
+        // Without updates there is nothing to add up.
+        let rows =
+            Launch { blocks: &tiles.blocks.minimum(&Expr::int(1)) * (1 << DIGIT_BITS), ..tiles.clone() };
+        [self.launch_of(tiles.clone(), count), self.launch_of(rows, sum), self.launch_of(tiles, place)]
+    }
+
+    /// The launches that add up what is grouped in the lists that a pass wrote.
+    fn merged(&self, pass: i64) -> Vec<Printed> {
+        let (word, out, op, counts) = (self.word().0, self.out(), self.op(), self.counts());
+        let (piece, lanes, element) = (self.piece, self.mapping.lanes, type_name(self.own.dtype));
+        let (keys, order) = (format!("keys{}", pass % 2), format!("order{}", pass % 2));
+        let held = format!("Held<{element}, {lanes}>");
+        let lists = self.declared(&[(&keys, word), (&order, word), ("parts", &held)]);
+        let (value, at) = (self.value(), self.at());
+        let pieces = &self.updates.ceil_div(&Expr::int(piece), &NoRanges) * &self.columns;
+        let each = format!(
+            "{lists}{value}{at}merge_pieces<{piece}, {lanes}, {op}>({out}, parts, {keys}, {order}, {counts}, value, at);\n"
+        );
+        let all = format!(
+            "{lists}{at}(void){order};\nmerge_parts<{piece}, {lanes}, {op}>({out}, parts, {keys}, {counts}, at);\n"
+        );
+        vec![self.launch(&pieces, each), self.launch(&pieces, all)]
+    }
+}
+
+/// The terms of a stage that some of them need, without effects, and where each of them is there.
+fn only(stage: &Stage, roots: &[TermId]) -> (Stage, BTreeMap<TermId, TermId>) {
+    let mut needed = vec![false; stage.terms.len()];
+    roots.iter().for_each(|root| needed[*root] = true);
+    // Terms use only earlier ones.
+    for (id, typed) in stage.terms.iter().enumerate().rev() {
+        if needed[id] {
+            typed.term.operands().into_iter().for_each(|operand| needed[operand] = true);
+        }
+    }
+    let mut places = BTreeMap::new();
+    let mut terms = Vec::new();
+    for (id, typed) in stage.terms.iter().enumerate().filter(|(id, _)| needed[*id]) {
+        let mut typed = typed.clone();
+        typed.term.renumber(&|operand| places[&operand]);
+        places.insert(id, terms.len());
+        terms.push(typed);
+    }
+    (Stage { terms, ..Stage::default() }, places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(RANKED, number("gpu/scatter.h", "kRanked"));
+        assert_eq!(SORT_TILE, number("gpu/scatter.h", "kSortTile"));
+        assert_eq!(1 << DIGIT_BITS, number("gpu/scatter.h", "kDigits"));
+    }
+
+    #[test]
+    fn destinations_have_as_few_digits_as_they_can() {
+        assert_eq!([0, 1, 256, 257, 65_536, 65_537, i64::MAX].map(passes), [1, 1, 1, 2, 2, 3, 8]);
+    }
+}
