@@ -11,6 +11,7 @@ mod elementwise;
 mod gather;
 mod logic;
 mod matrix;
+mod quantize;
 mod reduce;
 mod sequence;
 mod shape;
@@ -56,6 +57,7 @@ const FAMILIES: &[&[Operator]] = &[
     gather::OPERATORS,
     logic::OPERATORS,
     matrix::OPERATORS,
+    quantize::OPERATORS,
     reduce::OPERATORS,
     sequence::OPERATORS,
     shape::OPERATORS,
