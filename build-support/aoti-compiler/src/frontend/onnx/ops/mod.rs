@@ -13,6 +13,7 @@ mod logic;
 mod matrix;
 mod quantize;
 mod reduce;
+mod resize;
 mod sequence;
 mod shape;
 mod slice;
@@ -59,6 +60,7 @@ const FAMILIES: &[&[Operator]] = &[
     matrix::OPERATORS,
     quantize::OPERATORS,
     reduce::OPERATORS,
+    resize::OPERATORS,
     sequence::OPERATORS,
     shape::OPERATORS,
     slice::OPERATORS,
