@@ -16,6 +16,7 @@ use bytes::Bytes;
 use prost::Message;
 
 /// A model under construction, with what it is run on.
+#[derive(Clone)]
 pub(super) struct Model {
     graph: GraphProto,
     version: i64,
@@ -43,8 +44,22 @@ impl Model {
     }
 
     /// An input, whose sizes are open.
-    pub(super) fn input(mut self, name: &str, value: Tensor) -> Model {
+    pub(super) fn input(self, name: &str, value: Tensor) -> Model {
         let dim = vec![tensor_shape_proto::Dimension::default(); value.sizes().len()];
+        self.input_of(name, value, dim)
+    }
+
+    /// An input of these sizes.
+    pub(super) fn fixed_input(self, name: &str, value: Tensor) -> Model {
+        let size = |size: &usize| tensor_shape_proto::Dimension {
+            value: Some(tensor_shape_proto::dimension::Value::DimValue(i64::try_from(*size).unwrap())),
+            ..tensor_shape_proto::Dimension::default()
+        };
+        let dim = value.sizes().iter().map(size).collect();
+        self.input_of(name, value, dim)
+    }
+
+    fn input_of(mut self, name: &str, value: Tensor, dim: Vec<tensor_shape_proto::Dimension>) -> Model {
         let tensor = type_proto::Tensor {
             elem_type: Some(data_type(value.dtype())),
             shape: Some(TensorShapeProto { dim }),
@@ -114,6 +129,11 @@ impl Model {
     pub(super) fn run(&self, outputs: &[&str]) -> Vec<Tensor> {
         let graph = self.import(outputs).unwrap().graph;
         evaluate(&graph, &self.feeds).unwrap()
+    }
+
+    /// The numbers of the result of one more node.
+    pub(super) fn of_one(&self, operator: &str, inputs: &[&str], attributes: &[AttributeProto]) -> Vec<f64> {
+        self.clone().node(operator, inputs, &["y"], attributes).numbers()
     }
 
     /// The numbers of the only output `y` of a run.
