@@ -12,16 +12,16 @@ use crate::symbolic::Expr;
 
 /// The direction of a transform: the sign of the exponent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     Forward,
     Inverse,
 }
 
 /// Numbers to transform, of which the imaginary parts may be known to be 0.
 #[derive(Clone, Copy)]
-pub(super) struct Signal {
-    pub(super) re: ValueId,
-    pub(super) im: Option<ValueId>,
+pub(crate) struct Signal {
+    pub(crate) re: ValueId,
+    pub(crate) im: Option<ValueId>,
 }
 
 /// Cosines and sines of the angles of the roots of unity, from numbers along the first axis to results along the second.
@@ -32,12 +32,12 @@ struct Roots {
 
 impl Context {
     /// How many numbers of a transform of `n` real ones do not repeat others.
-    pub(super) fn half(&self, n: &Expr) -> Expr {
+    pub(crate) fn half(&self, n: &Expr) -> Expr {
         n.floor_div_in(&Expr::int(2), self.b.ranges()) + 1
     }
 
     /// The transform of length `n` along the last axis.
-    pub(super) fn fourier(
+    pub(crate) fn fourier(
         &mut self,
         x: Signal,
         size: &Expr,
@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// The first `n / 2 + 1` numbers of the transform of real ones.
-    pub(super) fn half_fourier(
+    pub(crate) fn half_fourier(
         &mut self,
         x: ValueId,
         size: &Expr,
@@ -81,7 +81,7 @@ impl Context {
     }
 
     /// The `n` real numbers that are the transform of numbers of which `x` is the first half.
-    pub(super) fn real_fourier(
+    pub(crate) fn real_fourier(
         &mut self,
         x: Signal,
         size: &Expr,

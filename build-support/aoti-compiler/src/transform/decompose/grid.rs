@@ -45,10 +45,8 @@ fn sample(cx: &mut Context, a: &Args) -> Rule {
     let (x, grid) = (a.tensor("input")?, a.tensor("grid")?);
     let own = cx.b.shape(x);
     let spatial = own.len().saturating_sub(2);
-    if !(2..=3).contains(&spatial) || cx.b.rank(grid) != own.len() {
-        return Err(RuleError::Malformed(
-            "images of two or three axes and a grid of as many are needed".to_owned(),
-        ));
+    if spatial == 0 || cx.b.rank(grid) != own.len() {
+        return Err(RuleError::Malformed("an image and a grid of as many axes are needed".to_owned()));
     }
     let beyond = match a.int_or("padding_mode", 0)? {
         0 => Beyond::Zeros,
@@ -69,7 +67,7 @@ fn sample(cx: &mut Context, a: &Args) -> Rule {
         taps.push(match mode {
             0 => sampler.linear(cx, position)?,
             1 => sampler.nearest(cx, position)?,
-            2 if spatial == 2 => sampler.cubic(cx, position)?,
+            2 => sampler.cubic(cx, position)?,
             other => return Err(RuleError::Malformed(format!("interpolation mode {other}"))),
         });
     }

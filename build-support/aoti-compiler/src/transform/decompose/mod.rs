@@ -16,13 +16,16 @@ pub use args::Args;
 pub use context::{Context, RuleError};
 pub use data_checks::Check;
 pub use formula::Formula;
+#[cfg(feature = "onnx")]
+pub(crate) use fourier::{Direction, Signal};
 pub(crate) use masks::hits_of;
 pub use operand::Operand;
 pub use refused::Refusal;
 pub use registry::{Entry, Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::{decompose, decompose_with};
-pub(crate) use steps::{repeat, rows_at, with_row};
+pub(crate) use steps::{Carried, Step, repeat, repeat_while_any, rows_at, with_row};
 pub(crate) use support::read_size;
+pub(crate) use unique::{in_order, run_starts};
 pub use unsupported::is_structural;
 
 mod activation;

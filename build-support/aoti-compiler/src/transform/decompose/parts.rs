@@ -11,9 +11,9 @@ use crate::symbolic::Expr;
 
 /// The real and the imaginary part of a tensor of complex numbers, of one type and shape.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
-    pub(super) re: ValueId,
-    pub(super) im: ValueId,
+pub(crate) struct Parts {
+    pub(crate) re: ValueId,
+    pub(crate) im: ValueId,
 }
 
 impl Context {

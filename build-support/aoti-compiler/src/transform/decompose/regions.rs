@@ -27,6 +27,15 @@ pub(super) enum Channels {
     OfBin,
 }
 
+/// What becomes of the samples of a bin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Samples {
+    /// Their average, each interpolated between elements.
+    Average,
+    /// The largest of the weighted elements that they would be made of, as ONNX has it.
+    Largest,
+}
+
 /// The operands of a call. Values that belong to regions have the shape `[regions, 1, 1, 1]`, those of rows of bins
 /// `[regions, 1, rows, 1]`, and those of columns `[regions, 1, 1, columns]`.
 pub(super) struct Call {
@@ -41,6 +50,7 @@ pub(super) struct Call {
     pub(super) low: [ValueId; 2],
     pub(super) high: [ValueId; 2],
     pub(super) channels: Channels,
+    pub(super) samples: Samples,
     /// Regions, channels, rows of bins, columns of bins.
     pub(super) shape: Vec<Expr>,
 }
@@ -85,6 +95,8 @@ impl Call {
             edges.push(cx.with_number(BinaryOp::Mul, edge, scale)?);
         }
         let shape = vec![regions, planes, rows, columns];
+        // No operator of torchvision has this argument.
+        let samples = if a.bool_or("largest", false)? { Samples::Largest } else { Samples::Average };
         Ok(Call {
             image,
             extents: [own[2].clone(), own[3].clone()],
@@ -93,6 +105,7 @@ impl Call {
             low: [edges[0], edges[1]],
             high: [edges[2], edges[3]],
             channels,
+            samples,
             shape,
         })
     }
@@ -196,11 +209,14 @@ fn sampled_axes(
     Ok([axes[0], axes[1]])
 }
 
-/// The average of the samples of each bin.
+/// The average of the samples of each bin, or the largest of what they are made of.
 fn average(cx: &mut Context, a: &Args, call: &Call, axes: [Axis; 2], count: ValueId) -> Rule {
     let ratio = a.int_or("sampling_ratio", -1)?;
-    let sum = if ratio > 0 { fixed_sum(cx, call, axes, ratio)? } else { counted_sum(cx, call, axes)? };
-    let result = cx.div(sum, count)?;
+    let all = if ratio > 0 { of_fixed(cx, call, axes, ratio)? } else { of_counted(cx, call, axes)? };
+    let result = match call.samples {
+        Samples::Average => cx.div(all, count)?,
+        Samples::Largest => all,
+    };
     Ok(call.results(cx, result))
 }
 
@@ -213,7 +229,7 @@ fn sample_at(cx: &mut Context, axis: Axis, k: ValueId) -> Result<ValueId, RuleEr
 }
 
 /// As many samples in every bin: two more axes, summed.
-fn fixed_sum(cx: &mut Context, call: &Call, axes: [Axis; 2], ratio: i64) -> Result<ValueId, RuleError> {
+fn of_fixed(cx: &mut Context, call: &Call, axes: [Axis; 2], ratio: i64) -> Result<ValueId, RuleError> {
     let mut shape = call.shape.clone();
     shape.extend([Expr::int(ratio), Expr::int(ratio)]);
     let mut at = Vec::new();
@@ -229,7 +245,10 @@ fn fixed_sum(cx: &mut Context, call: &Call, axes: [Axis; 2], ratio: i64) -> Resu
     }
     let batch = cx.trailing_ones(call.batch, 6)?;
     let samples = interpolated(cx, call, call.image, batch, [at[0], at[1]], &shape)?;
-    cx.sum(samples, &[4, 5], false)
+    match call.samples {
+        Samples::Average => cx.sum(samples, &[4, 5], false),
+        Samples::Largest => Ok(cx.b.reduce(ReduceOp::Max, samples, &[4, 5], false)?),
+    }
 }
 
 /// The largest of the counts of all bins, at least 0, as an integer without axes.
@@ -275,8 +294,12 @@ pub(super) fn over_cells(
 }
 
 /// Each bin with as many samples as it wants.
-fn counted_sum(cx: &mut Context, call: &Call, axes: [Axis; 2]) -> Result<ValueId, RuleError> {
-    let zero = cx.b.full(0.0, call.dtype.compute(), &call.shape);
+fn of_counted(cx: &mut Context, call: &Call, axes: [Axis; 2]) -> Result<ValueId, RuleError> {
+    let (op, none) = match call.samples {
+        Samples::Average => (BinaryOp::Add, 0.0),
+        Samples::Largest => (BinaryOp::Maximum, f64::NEG_INFINITY),
+    };
+    let start = cx.b.full(none, call.dtype.compute(), &call.shape);
     let captured = [
         call.image,
         call.batch,
@@ -288,8 +311,8 @@ fn counted_sum(cx: &mut Context, call: &Call, axes: [Axis; 2]) -> Result<ValueId
         axes[1].count,
     ];
     let counts = [axes[0].count, axes[1].count];
-    let sum =
-        over_cells(cx, "sample", counts, &[zero], &captured, &mut |cx, cell, has, carried, captured| {
+    let all =
+        over_cells(cx, "sample", counts, &[start], &captured, &mut |cx, cell, has, carried, captured| {
             let mut at = Vec::new();
             for (k, number) in cell.into_iter().enumerate() {
                 let number = cx.b.cast(number, call.dtype.compute());
@@ -297,11 +320,17 @@ fn counted_sum(cx: &mut Context, call: &Call, axes: [Axis; 2]) -> Result<ValueId
                 at.push(sample_at(cx, Axis { start, step, count }, number)?);
             }
             let sample = interpolated(cx, call, captured[0], captured[1], [at[0], at[1]], &call.shape)?;
-            let zero = cx.b.full_like(0.0, sample);
-            let sample = cx.b.select(has, sample, zero)?;
-            Ok(vec![cx.add(carried[0], sample)?])
+            let none = cx.b.full_like(none, sample);
+            let sample = cx.b.select(has, sample, none)?;
+            Ok(vec![cx.binary(op, carried[0], sample)?])
         })?;
-    Ok(sum[0])
+    if call.samples == Samples::Average {
+        return Ok(all[0]);
+    }
+    // Bins without samples are zero.
+    let none = cx.with_number(Relation::Eq, all[0], f64::NEG_INFINITY)?;
+    let zero = cx.b.full_like(0.0, all[0]);
+    Ok(cx.b.select(none, zero, all[0])?)
 }
 
 /// The image between its elements; zero further than one element outside.
@@ -343,8 +372,12 @@ fn interpolated(
             let weight = cx.mul(y_weight, x_weight)?;
             let value = call.elements(cx, image, batch, [y, x], shape)?;
             let term = cx.mul(weight, value)?;
+            let op = match call.samples {
+                Samples::Average => BinaryOp::Add,
+                Samples::Largest => BinaryOp::Maximum,
+            };
             sum = Some(match sum {
-                Some(sum) => cx.add(sum, term)?,
+                Some(sum) => cx.binary(op, sum, term)?,
                 None => term,
             });
         }

@@ -19,7 +19,7 @@ rules! {
 }
 
 /// Whether each element along an axis differs from the one before it, as the first one does. No NaN equals another.
-fn run_starts(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
+pub(crate) fn run_starts(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(x);
     let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
     coords[axis] = &coords[axis] - 1;
@@ -73,7 +73,11 @@ fn row_order(cx: &mut Context, rows: ValueId) -> Result<ValueId, RuleError> {
 }
 
 /// The rows as runs are looked for in them, and where each was.
-fn in_order(cx: &mut Context, rows: ValueId, sorted: bool) -> Result<(ValueId, Option<ValueId>), RuleError> {
+pub(crate) fn in_order(
+    cx: &mut Context,
+    rows: ValueId,
+    sorted: bool,
+) -> Result<(ValueId, Option<ValueId>), RuleError> {
     if !sorted {
         return Ok((rows, None));
     }

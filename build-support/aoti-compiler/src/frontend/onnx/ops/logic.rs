@@ -5,7 +5,7 @@ use super::super::walk::Onnx;
 use super::elementwise::{arithmetic, operands};
 use super::{Rule, one, operators};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, IntBinary, Relation, UnaryOp};
+use crate::graph::{IntBinary, Relation, Scalar, UnaryOp};
 
 operators! { "";
     "Equal" => |cx, c| compare(cx, c, Relation::Eq),
@@ -35,20 +35,28 @@ fn not(cx: &mut Onnx, c: &Call) -> Rule {
     one(cx.b.unary(UnaryOp::Not, x))
 }
 
-/// Shifts by the number of bits or more leave nothing.
+/// Shifts by the number of bits or more, or by less than none, leave nothing but the sign of what goes to the right.
 fn shift(cx: &mut Onnx, c: &Call) -> Rule {
     let (a, b) = operands(cx, c)?;
     let dtype = cx.b.dtype(a);
-    let op: BinaryOp = match c.text("direction", "")? {
-        "LEFT" => IntBinary::Shl.into(),
-        "RIGHT" => IntBinary::Shr.into(),
+    let op = match c.text("direction", "")? {
+        "LEFT" => IntBinary::Shl,
+        "RIGHT" => IntBinary::Shr,
         other => return Err(malformed(format!("direction `{other}` is neither `LEFT` nor `RIGHT`"))),
     };
-    let shifted = cx.b.binary(op, a, b)?;
     let bits = i64::try_from(8 * dtype.size()).expect("few bits");
-    let within = cx.with_number(Relation::Lt, b, bits)?;
-    let none = cx.b.full(0i64, dtype, &[]);
-    one(cx.b.select(within, shifted, none)?)
+    let last = cx.b.full(bits - 1, dtype, &[]);
+    let zero = cx.b.full(0i64, dtype, &[]);
+    let below = cx.b.binary(Relation::Le, b, last)?;
+    let above = cx.b.binary(Relation::Ge, b, zero)?;
+    let within = cx.b.binary(IntBinary::And, below, above)?;
+    let amount = cx.b.select(within, b, if op == IntBinary::Shr { last } else { zero })?;
+    let shifted = cx.b.binary(op, a, amount)?;
+    if op == IntBinary::Shr && Scalar::lowest(dtype).to_i64() < 0 {
+        // The last bit that is left is the sign.
+        return one(shifted);
+    }
+    one(cx.b.select(within, shifted, zero)?)
 }
 
 fn choose(cx: &mut Onnx, c: &Call) -> Rule {

@@ -5,15 +5,22 @@
 //! promotes nothing.
 
 mod axes;
+mod boxes;
 mod cast;
 mod control;
+mod distinct;
 mod elementwise;
 mod gather;
+mod image;
 mod logic;
 mod matrix;
+mod quantize;
+mod random;
 mod reduce;
+mod resize;
 mod sequence;
 mod shape;
+mod signal;
 mod slice;
 mod window;
 
@@ -50,15 +57,22 @@ macro_rules! operators {
 use operators;
 
 const FAMILIES: &[&[Operator]] = &[
+    boxes::OPERATORS,
     cast::OPERATORS,
     control::OPERATORS,
+    distinct::OPERATORS,
     elementwise::OPERATORS,
     gather::OPERATORS,
+    image::OPERATORS,
     logic::OPERATORS,
     matrix::OPERATORS,
+    quantize::OPERATORS,
+    random::OPERATORS,
     reduce::OPERATORS,
+    resize::OPERATORS,
     sequence::OPERATORS,
     shape::OPERATORS,
+    signal::OPERATORS,
     slice::OPERATORS,
     window::OPERATORS,
 ];
