@@ -16,6 +16,8 @@ mod origin;
 mod proto;
 mod sizes;
 mod tensors;
+#[cfg(test)]
+mod testing;
 mod torch;
 mod types;
 mod value;

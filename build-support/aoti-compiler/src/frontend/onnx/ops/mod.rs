@@ -7,10 +7,14 @@
 mod axes;
 mod cast;
 mod control;
+mod dropout;
 mod elementwise;
 mod gather;
 mod logic;
+mod loss;
 mod matrix;
+mod normalization;
+mod optimizer;
 mod reduce;
 mod sequence;
 mod shape;
@@ -52,10 +56,14 @@ use operators;
 const FAMILIES: &[&[Operator]] = &[
     cast::OPERATORS,
     control::OPERATORS,
+    dropout::OPERATORS,
     elementwise::OPERATORS,
     gather::OPERATORS,
     logic::OPERATORS,
+    loss::OPERATORS,
     matrix::OPERATORS,
+    normalization::OPERATORS,
+    optimizer::OPERATORS,
     reduce::OPERATORS,
     sequence::OPERATORS,
     shape::OPERATORS,

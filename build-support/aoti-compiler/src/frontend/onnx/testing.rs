@@ -1,0 +1,161 @@
+//! Small models for the tests of operators.
+
+use super::proto::attribute_proto::AttributeType;
+use super::proto::tensor_proto::DataType;
+use super::proto::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
+    TypeProto, ValueInfoProto, tensor_shape_proto, type_proto,
+};
+use super::tensors::Beside;
+use crate::diagnostic::Diagnostics;
+use crate::dtype::DType;
+use crate::frontend::{Import, Least};
+use crate::interpret::{Tensor, evaluate};
+use crate::operators::Operators;
+use bytes::Bytes;
+use prost::Message;
+
+/// A model under construction, with what it is run on.
+pub(super) struct Model {
+    graph: GraphProto,
+    version: i64,
+    feeds: Vec<Tensor>,
+}
+
+fn data_type(dtype: DType) -> i32 {
+    let ty = match dtype {
+        DType::F32 => DataType::Float,
+        DType::F64 => DataType::Double,
+        DType::I64 => DataType::Int64,
+        DType::I32 => DataType::Int32,
+        DType::I8 => DataType::Int8,
+        DType::U8 => DataType::Uint8,
+        DType::Bool => DataType::Bool,
+        other => panic!("no test is about {other}"),
+    };
+    ty as i32
+}
+
+impl Model {
+    /// A model of the standard's own operators of a version.
+    pub(super) fn new(version: i64) -> Model {
+        Model { graph: GraphProto::default(), version, feeds: Vec::new() }
+    }
+
+    /// An input, whose sizes are open.
+    pub(super) fn input(mut self, name: &str, value: Tensor) -> Model {
+        let dim = vec![tensor_shape_proto::Dimension::default(); value.sizes().len()];
+        let tensor = type_proto::Tensor {
+            elem_type: Some(data_type(value.dtype())),
+            shape: Some(TensorShapeProto { dim }),
+        };
+        let ty = TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() };
+        let info =
+            ValueInfoProto { name: Some(name.to_owned()), r#type: Some(ty), ..ValueInfoProto::default() };
+        self.graph.input.push(info);
+        self.feeds.push(value);
+        self
+    }
+
+    /// A tensor of the file.
+    pub(super) fn constant(mut self, name: &str, value: &Tensor) -> Model {
+        let tensor = TensorProto {
+            dims: value.sizes().iter().map(|size| i64::try_from(*size).unwrap()).collect(),
+            data_type: Some(data_type(value.dtype())),
+            name: Some(name.to_owned()),
+            raw_data: Some(value.bytes().clone()),
+            ..TensorProto::default()
+        };
+        self.graph.initializer.push(tensor);
+        self
+    }
+
+    /// A node; its operator may be named with its domain: `ai.onnx.ml::Scaler`.
+    pub(super) fn node(
+        mut self,
+        operator: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attribute: &[AttributeProto],
+    ) -> Model {
+        let (domain, name) = operator.split_once("::").unwrap_or(("", operator));
+        let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
+        self.graph.node.push(NodeProto {
+            input: names(inputs),
+            output: names(outputs),
+            op_type: Some(name.to_owned()),
+            domain: Some(domain.to_owned()),
+            attribute: attribute.to_vec(),
+            ..NodeProto::default()
+        });
+        self
+    }
+
+    /// As a core graph.
+    pub(super) fn import(&self, outputs: &[&str]) -> Result<Import, Diagnostics> {
+        let output =
+            |name: &&str| ValueInfoProto { name: Some((*name).to_owned()), ..ValueInfoProto::default() };
+        let graph = GraphProto { output: outputs.iter().map(output).collect(), ..self.graph.clone() };
+        let set = |domain: &str, version| OperatorSetIdProto {
+            domain: Some(domain.to_owned()),
+            version: Some(version),
+        };
+        let model = ModelProto {
+            ir_version: Some(10),
+            opset_import: vec![set("", self.version), set("ai.onnx.ml", 5)],
+            graph: Some(graph),
+            ..ModelProto::default()
+        };
+        let file = Bytes::from(model.encode_to_vec());
+        super::import(Least::Size(0), "test", file, Beside::default(), &Operators::default())
+    }
+
+    /// The outputs of a run.
+    pub(super) fn run(&self, outputs: &[&str]) -> Vec<Tensor> {
+        let graph = self.import(outputs).unwrap().graph;
+        evaluate(&graph, &self.feeds).unwrap()
+    }
+
+    /// The numbers of the only output `y` of a run.
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        self.run(&["y"])[0].to_f64()
+    }
+}
+
+fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto { name: Some(name.to_owned()), r#type: Some(kind as i32), ..AttributeProto::default() }
+}
+
+/// An attribute that is an integer.
+pub(super) fn int(name: &str, value: i64) -> AttributeProto {
+    AttributeProto { i: Some(value), ..attribute(name, AttributeType::Int) }
+}
+
+/// An attribute that is a list of integers.
+pub(super) fn ints(name: &str, values: &[i64]) -> AttributeProto {
+    AttributeProto { ints: values.to_vec(), ..attribute(name, AttributeType::Ints) }
+}
+
+/// An attribute that is a number.
+pub(super) fn float(name: &str, value: f32) -> AttributeProto {
+    AttributeProto { f: Some(value), ..attribute(name, AttributeType::Float) }
+}
+
+/// An attribute that is a list of numbers.
+pub(super) fn floats(name: &str, values: &[f32]) -> AttributeProto {
+    AttributeProto { floats: values.to_vec(), ..attribute(name, AttributeType::Floats) }
+}
+
+/// An attribute that is a text.
+pub(super) fn text(name: &str, value: &str) -> AttributeProto {
+    AttributeProto {
+        s: Some(Bytes::copy_from_slice(value.as_bytes())),
+        ..attribute(name, AttributeType::String)
+    }
+}
+
+/// An attribute that is a list of texts.
+pub(super) fn texts(name: &str, values: &[&str]) -> AttributeProto {
+    let strings = values.iter().map(|value| Bytes::copy_from_slice(value.as_bytes())).collect();
+    AttributeProto { strings, ..attribute(name, AttributeType::Strings) }
+}
