@@ -4,19 +4,26 @@
 //! through the rule of PyTorch's operator where that is the same (`torch1`). Element types are those of the standard, which
 //! promotes nothing.
 
+mod attention;
+mod attention_core;
 mod axes;
 mod cast;
+mod causal_convolution;
 mod control;
 mod dropout;
 mod elementwise;
 mod gather;
+mod linear_attention;
 mod logic;
 mod loss;
 mod matrix;
 mod normalization;
 mod optimizer;
+mod recurrent;
 mod reduce;
+mod rotary;
 mod sequence;
+mod sequence_steps;
 mod shape;
 mod slice;
 mod window;
@@ -54,17 +61,23 @@ macro_rules! operators {
 use operators;
 
 const FAMILIES: &[&[Operator]] = &[
+    attention::OPERATORS,
+    attention::PREVIEW,
     cast::OPERATORS,
+    causal_convolution::OPERATORS,
     control::OPERATORS,
     dropout::OPERATORS,
     elementwise::OPERATORS,
     gather::OPERATORS,
+    linear_attention::OPERATORS,
     logic::OPERATORS,
     loss::OPERATORS,
     matrix::OPERATORS,
     normalization::OPERATORS,
     optimizer::OPERATORS,
+    recurrent::OPERATORS,
     reduce::OPERATORS,
+    rotary::OPERATORS,
     sequence::OPERATORS,
     shape::OPERATORS,
     slice::OPERATORS,
