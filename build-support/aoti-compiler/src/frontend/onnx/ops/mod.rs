@@ -17,6 +17,7 @@ mod linear_attention;
 mod logic;
 mod loss;
 mod matrix;
+mod microsoft;
 mod normalization;
 mod optimizer;
 mod recurrent;
@@ -88,7 +89,7 @@ const FAMILIES: &[&[Operator]] = &[
 const REFUSED: &[(&str, &str)] = &[];
 
 static BY_NAME: LazyLock<HashMap<(&str, &str), &Operator>> = LazyLock::new(|| {
-    let all = FAMILIES.iter().copied().flatten();
+    let all = FAMILIES.iter().chain(microsoft::FAMILIES).copied().flatten();
     all.map(|operator| ((operator.domain, operator.name), operator)).collect()
 });
 
@@ -125,7 +126,10 @@ mod tests {
 
     #[test]
     fn each_operator_is_in_one_table() {
-        assert_eq!(BY_NAME.len(), FAMILIES.iter().map(|family| family.len()).sum::<usize>());
+        assert_eq!(
+            BY_NAME.len(),
+            FAMILIES.iter().chain(microsoft::FAMILIES).map(|family| family.len()).sum::<usize>()
+        );
         assert!(REFUSED.iter().all(|(name, _)| find("", name).is_none()));
     }
 }
