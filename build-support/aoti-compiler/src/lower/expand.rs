@@ -30,11 +30,6 @@ impl<'s, 'a> Expander<'s, 'a> {
         Expander { scope, stage: Stage::default(), ranges, root, sum: None, memo: IndexMap::new() }
     }
 
-    /// In a kernel whose sum is this value.
-    pub(super) fn with_sum(self, value: ValueId) -> Expander<'s, 'a> {
-        self.with_scaled_sum(value, 1.0)
-    }
-
     /// In a kernel whose sum, times a number, is this value.
     pub(super) fn with_scaled_sum(self, value: ValueId, scale: f64) -> Expander<'s, 'a> {
         Expander { sum: Some((value, scale)), ..self }

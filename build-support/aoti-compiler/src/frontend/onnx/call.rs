@@ -25,11 +25,6 @@ pub(super) fn unsupported(message: impl Into<String>) -> RuleError {
 }
 
 impl<'n> Call<'n> {
-    /// The operator's name.
-    pub(super) fn name(&self) -> &'n str {
-        self.node.op_type()
-    }
-
     // --- operands ------------------------------------------------------------------------------------------------
 
     /// An operand; what is left out is absent.

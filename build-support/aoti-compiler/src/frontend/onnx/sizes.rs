@@ -31,16 +31,6 @@ impl Onnx<'_> {
         known.ok_or_else(|| unsupported(format!("{what} that is not known when the model is compiled")))
     }
 
-    /// The elements of a tensor of constants.
-    pub(super) fn fixed_floats(&self, value: ValueId, what: &str) -> Result<Vec<f64>, RuleError> {
-        let refused = || unsupported(format!("{what} that is not known when the model is compiled"));
-        let ty = self.b.ty(value);
-        if !ty.dtype.is_float() {
-            return Ok(self.fixed(value, what)?.into_iter().map(|number| number as f64).collect());
-        }
-        self.b.numbers(value).ok_or_else(refused)
-    }
-
     /// The elements of a tensor of integers as sizes; those that data decide are read into symbols.
     pub(super) fn sizes(&mut self, value: ValueId) -> Result<Vec<Expr>, RuleError> {
         if let Some(known) = self.known(value) {

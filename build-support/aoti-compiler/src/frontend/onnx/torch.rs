@@ -15,8 +15,6 @@ pub(super) enum Given {
     Tensor(ValueId),
     /// Tensors.
     Tensors(Vec<ValueId>),
-    /// Tensors, some of which are absent.
-    Options(Vec<Option<ValueId>>),
     /// Anything else.
     Other(Arg),
 }
@@ -96,9 +94,6 @@ impl Onnx<'_> {
                 Given::Tensors(values) => {
                     Arg::Tensors(values.iter().map(|value| Some(tensor(*value))).collect())
                 }
-                Given::Options(values) => {
-                    Arg::Tensors(values.iter().map(|value| value.map(&mut tensor)).collect())
-                }
                 Given::Other(arg) => arg.clone(),
             };
             args.push(((*name).to_owned(), arg));
@@ -120,22 +115,6 @@ impl Onnx<'_> {
             },
             Outputs::List(_) | Outputs::Int(_) | Outputs::Nothing => {
                 Err(RuleError::Malformed(format!("`{target}` does not give one tensor")))
-            }
-        }
-    }
-
-    /// The same of an operator of several results.
-    pub(super) fn torch_all(
-        &mut self,
-        target: &str,
-        given: &[(&str, Given)],
-    ) -> Result<Vec<ValueId>, RuleError> {
-        match self.torch(target, given)? {
-            Outputs::One(value) => Ok(vec![value]),
-            Outputs::Many(values) => Ok(values.into_iter().flatten().collect()),
-            Outputs::List(values) => Ok(values),
-            Outputs::Int(_) | Outputs::Nothing => {
-                Err(RuleError::Malformed(format!("`{target}` does not give tensors")))
             }
         }
     }

@@ -92,7 +92,7 @@ pub(super) fn scores_of(
 }
 
 /// What scores are multiplied by where a program does not say, from the width of a query.
-fn default_scale(cx: &mut Context, width: &Expr) -> Result<Operand, RuleError> {
+pub(crate) fn default_scale(cx: &mut Context, width: &Expr) -> Result<Operand, RuleError> {
     if let Some(width) = width.as_int() {
         let scale = if width == 0 { 1.0 } else { 1.0 / (width as f64).sqrt() };
         return Ok(Operand::Number(scale.into()));
@@ -106,7 +106,7 @@ fn default_scale(cx: &mut Context, width: &Expr) -> Result<Operand, RuleError> {
 }
 
 /// Scores times what they are scaled by. A number stays a factor of the product, even where it is 1.
-pub(super) fn scaled(cx: &mut Context, scores: ValueId, scale: &Operand) -> Result<ValueId, RuleError> {
+pub(crate) fn scaled(cx: &mut Context, scores: ValueId, scale: &Operand) -> Result<ValueId, RuleError> {
     match scale {
         Operand::Number(number) => cx.with_number(BinaryOp::Mul, scores, number.to_f64()),
         Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
@@ -116,7 +116,7 @@ pub(super) fn scaled(cx: &mut Context, scores: ValueId, scale: &Operand) -> Resu
 }
 
 /// Grouped queries: each key and value head serves several query heads in a row.
-fn share_heads(cx: &mut Context, x: ValueId, query: &[Expr]) -> Result<ValueId, RuleError> {
+pub(crate) fn share_heads(cx: &mut Context, x: ValueId, query: &[Expr]) -> Result<ValueId, RuleError> {
     let mut shape = cx.b.shape(x);
     let rank = shape.len();
     if rank < 3 || query.len() < 3 {
@@ -138,7 +138,7 @@ fn causal(cx: &mut Context, scores: ValueId) -> Result<ValueId, RuleError> {
     hide(cx, scores, visible)
 }
 
-pub(super) fn hide(cx: &mut Context, scores: ValueId, visible: ValueId) -> Result<ValueId, RuleError> {
+pub(crate) fn hide(cx: &mut Context, scores: ValueId, visible: ValueId) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(scores);
     let hidden = cx.b.scalar(f64::NEG_INFINITY, dtype);
     Ok(cx.b.select(visible, scores, hidden)?)
@@ -155,7 +155,7 @@ fn masked(cx: &mut Context, scores: ValueId, mask: ValueId) -> Result<ValueId, R
 
 /// Softmax over the last axis and the logarithm of its denominator. With `guarded`, rows in which everything is
 /// hidden give zeros instead of NaN.
-pub(super) fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, ValueId), RuleError> {
+pub(crate) fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, ValueId), RuleError> {
     let ty = cx.b.ty(x).clone();
     let last = ty.rank() - 1;
     if ty.shape[last].is(0) {

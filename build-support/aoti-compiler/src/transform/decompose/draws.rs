@@ -107,7 +107,7 @@ impl Context {
     }
 
     /// Uniform in `0 <= u < 1`, in the compute type of `dtype`.
-    pub(super) fn uniform(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
+    pub(crate) fn uniform(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
         let bits = self.random_bits(shape)?;
         fraction(self, bits, dtype)
     }

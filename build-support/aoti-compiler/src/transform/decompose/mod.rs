@@ -13,6 +13,7 @@ mod registry;
 mod run;
 
 pub use args::Args;
+pub(crate) use attention::{default_scale, hide, scaled, share_heads, softmax as attention_softmax};
 pub use context::{Context, RuleError};
 pub use data_checks::Check;
 pub use formula::Formula;

@@ -89,7 +89,7 @@ fn prod(cx: &mut Context, a: &Args) -> Rule {
 
 impl Context {
     /// Number of elements of some axes as a tensor without axes of type `dtype`.
-    pub(super) fn element_count(&mut self, x: ValueId, axes: &[usize], dtype: DType) -> ValueId {
+    pub(crate) fn element_count(&mut self, x: ValueId, axes: &[usize], dtype: DType) -> ValueId {
         let shape = self.b.shape(x);
         let count = Expr::product(axes.iter().map(|axis| &shape[*axis]));
         let count = self.b.index(count, &[]);
@@ -100,7 +100,7 @@ impl Context {
     }
 
     /// Mean over axes of an `f32` or `f64` tensor.
-    pub(super) fn mean(&mut self, x: ValueId, axes: &[usize], keep: bool) -> Result<ValueId, RuleError> {
+    pub(crate) fn mean(&mut self, x: ValueId, axes: &[usize], keep: bool) -> Result<ValueId, RuleError> {
         let dtype = self.b.dtype(x);
         let count = self.element_count(x, axes, dtype);
         let total = self.sum(x, axes, keep)?;
@@ -109,7 +109,7 @@ impl Context {
 
     /// Variance and mean over axes of an `f32` or `f64` tensor, axes kept: the mean first, then the mean of squared
     /// differences with `count - correction` in the denominator.
-    pub(super) fn variance(
+    pub(crate) fn variance(
         &mut self,
         x: ValueId,
         axes: &[usize],
@@ -129,7 +129,7 @@ impl Context {
     }
 
     /// Removes axes of size 1.
-    pub(super) fn drop_axes(&mut self, x: ValueId, axes: &[usize]) -> Result<ValueId, RuleError> {
+    pub(crate) fn drop_axes(&mut self, x: ValueId, axes: &[usize]) -> Result<ValueId, RuleError> {
         Ok(self.b.squeeze(x, axes)?)
     }
 }

@@ -4,21 +4,33 @@
 //! through the rule of PyTorch's operator where that is the same (`torch1`). Element types are those of the standard, which
 //! promotes nothing.
 
+mod attention;
+mod attention_core;
 mod axes;
 mod boxes;
 mod cast;
+mod causal_convolution;
 mod control;
 mod distinct;
+mod dropout;
 mod elementwise;
 mod gather;
 mod image;
+mod linear_attention;
 mod logic;
+mod loss;
 mod matrix;
+mod microsoft;
+mod normalization;
+mod optimizer;
 mod quantize;
 mod random;
+mod recurrent;
 mod reduce;
 mod resize;
+mod rotary;
 mod sequence;
+mod sequence_steps;
 mod shape;
 mod signal;
 mod slice;
@@ -57,19 +69,29 @@ macro_rules! operators {
 use operators;
 
 const FAMILIES: &[&[Operator]] = &[
+    attention::OPERATORS,
+    attention::PREVIEW,
     boxes::OPERATORS,
     cast::OPERATORS,
+    causal_convolution::OPERATORS,
     control::OPERATORS,
     distinct::OPERATORS,
+    dropout::OPERATORS,
     elementwise::OPERATORS,
     gather::OPERATORS,
     image::OPERATORS,
+    linear_attention::OPERATORS,
     logic::OPERATORS,
+    loss::OPERATORS,
     matrix::OPERATORS,
+    normalization::OPERATORS,
+    optimizer::OPERATORS,
     quantize::OPERATORS,
     random::OPERATORS,
+    recurrent::OPERATORS,
     reduce::OPERATORS,
     resize::OPERATORS,
+    rotary::OPERATORS,
     sequence::OPERATORS,
     shape::OPERATORS,
     signal::OPERATORS,
@@ -81,7 +103,7 @@ const FAMILIES: &[&[Operator]] = &[
 const REFUSED: &[(&str, &str)] = &[];
 
 static BY_NAME: LazyLock<HashMap<(&str, &str), &Operator>> = LazyLock::new(|| {
-    let all = FAMILIES.iter().copied().flatten();
+    let all = FAMILIES.iter().chain(microsoft::FAMILIES).copied().flatten();
     all.map(|operator| ((operator.domain, operator.name), operator)).collect()
 });
 
@@ -118,7 +140,10 @@ mod tests {
 
     #[test]
     fn each_operator_is_in_one_table() {
-        assert_eq!(BY_NAME.len(), FAMILIES.iter().map(|family| family.len()).sum::<usize>());
+        assert_eq!(
+            BY_NAME.len(),
+            FAMILIES.iter().chain(microsoft::FAMILIES).map(|family| family.len()).sum::<usize>()
+        );
         assert!(REFUSED.iter().all(|(name, _)| find("", name).is_none()));
     }
 }

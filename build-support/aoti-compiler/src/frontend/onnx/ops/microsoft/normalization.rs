@@ -1,0 +1,118 @@
+//! Normalisations of sums.
+
+use super::activation::sum;
+use super::operators;
+use crate::dtype::DType;
+use crate::frontend::onnx::call::{Call, malformed};
+use crate::frontend::onnx::ops::normalization::grouped;
+use crate::frontend::onnx::ops::{Rule, many, one};
+use crate::frontend::onnx::walk::Onnx;
+use crate::graph::{Relation, ValueId};
+use crate::symbolic::Expr;
+use crate::transform::decompose::RuleError;
+
+operators! { "com.microsoft";
+    "EmbedLayerNormalization" => embed_layer_norm,
+    "GroupNorm" => |cx, c| {
+        let x = c.tensor(0)?;
+        one(group_norm(cx, c, x)?)
+    },
+    "SkipGroupNorm" => skip_group_norm,
+    "SkipLayerNormalization" => skip_layer_norm,
+    "SkipSimplifiedLayerNormalization" => skip_rms_norm,
+}
+
+/// What is added before an operator divides by a deviation, where it does not say.
+const EPSILON: f64 = 1e-12;
+
+/// The sum of the operand, the one beside it, and a bias.
+fn skipped(cx: &mut Onnx, c: &Call, bias: usize) -> Result<ValueId, RuleError> {
+    let mut all = vec![c.tensor(0)?, c.tensor(1)?];
+    all.extend(c.opt_tensor(bias)?);
+    sum(cx, &all)
+}
+
+fn skip_layer_norm(cx: &mut Onnx, c: &Call) -> Rule {
+    let total = skipped(cx, c, 4)?;
+    let last = cx.b.rank(total) - 1;
+    let normal = cx.normal(total, &[last], c.float("epsilon", EPSILON)?)?;
+    let value = cx.affine(normal.value, Some(c.tensor(2)?), c.opt_tensor(3)?)?;
+    many([cx.typed_like(value, total), normal.mean, normal.inverse, total])
+}
+
+fn skip_rms_norm(cx: &mut Onnx, c: &Call) -> Rule {
+    let total = skipped(cx, c, 3)?;
+    let last = cx.b.rank(total) - 1;
+    let (normal, inverse) = cx.unit_squares(total, &[last], c.float("epsilon", EPSILON)?)?;
+    let value = cx.affine(normal, Some(c.tensor(2)?), None)?;
+    many([cx.typed_like(value, total), inverse, inverse, total])
+}
+
+/// The sum of the embeddings of words, positions and segments, normalised.
+fn embed_layer_norm(cx: &mut Onnx, c: &Call) -> Rule {
+    let words = c.tensor(0)?;
+    let shape = cx.b.shape(words);
+    let [batch, length] = shape.as_slice() else { return Err(malformed("words have two axes")) };
+    let mut all = vec![cx.table_rows(c.tensor(2)?, words)?];
+    let positions = match c.opt_tensor(8)? {
+        Some(positions) => positions,
+        None => cx.b.index(Expr::axis(1), &[Expr::int(1), length.clone()]),
+    };
+    all.push(cx.table_rows(c.tensor(3)?, positions)?);
+    if let (Some(segments), Some(table)) = (c.opt_tensor(1)?, c.opt_tensor(4)?) {
+        all.push(cx.table_rows(table, segments)?);
+    }
+    let total = sum(cx, &all)?;
+    let normal = cx.normal(total, &[2], c.float("epsilon", EPSILON)?)?;
+    let value = cx.affine(normal.value, Some(c.tensor(5)?), Some(c.tensor(6)?))?;
+    let count = match c.opt_tensor(7)? {
+        Some(mask) => {
+            let mask = cx.b.cast(mask, DType::I32);
+            let counts = cx.with_number(Relation::Ne, mask, 0i64)?;
+            let counts = cx.b.cast(counts, DType::I32);
+            cx.sum(counts, &[1], false)?
+        }
+        None => cx.b.full(0i64, DType::I32, std::slice::from_ref(batch)),
+    };
+    many([cx.typed_like(value, total), count, total])
+}
+
+fn group_norm(cx: &mut Onnx, c: &Call, x: ValueId) -> Result<ValueId, RuleError> {
+    let groups = c.opt_int("groups")?.ok_or_else(|| malformed("`groups` is missing"))?;
+    let rank = cx.b.rank(x);
+    let channels_last = c.flag("channels_last", true)?;
+    let inner = if channels_last { cx.move_axis(x, rank - 1, 1)? } else { x };
+    let (normal, shape) = grouped(cx, inner, groups, c.float("epsilon", 1e-5)?)?;
+    let normal = cx.b.reshape(normal, &shape)?;
+    let (scale, shift) = (cx.per_channel(c.tensor(1)?, &shape)?, cx.per_channel(c.tensor(2)?, &shape)?);
+    let mut value = cx.affine(normal, Some(scale), Some(shift))?;
+    if c.flag("activation", false)? {
+        let wide = cx.b.dtype(value);
+        value = cx.apply([value], wide, |[x]| &x * x.sigmoid())?;
+    }
+    let value = cx.typed_like(value, x);
+    if channels_last { cx.move_axis(value, 1, rank - 1) } else { Ok(value) }
+}
+
+fn skip_group_norm(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let (rank, channels_last) = (cx.b.rank(x), c.flag("channels_last", true)?);
+    let mut all = vec![x];
+    for position in [3, 4] {
+        let Some(mut other) = c.opt_tensor(position)? else { continue };
+        let shape = cx.b.shape(other);
+        if shape.len() < rank {
+            // One number for each channel, of each element of the batch or of all.
+            let channels = shape.last().cloned().ok_or_else(|| malformed("an operand without axes"))?;
+            let mut target = vec![Expr::int(1); rank];
+            if shape.len() > 1 {
+                target[0] = shape[0].clone();
+            }
+            target[if channels_last { rank - 1 } else { 1 }] = channels;
+            other = cx.b.reshape(other, &target)?;
+        }
+        all.push(other);
+    }
+    let total = sum(cx, &all)?;
+    many([group_norm(cx, c, total)?, total])
+}
