@@ -1,4 +1,4 @@
-//! `docs/OPERATORS.md` lists the operators that have a rule, and is written from the table of rules itself.
+//! `docs/OPERATORS.md` and `docs/ONNX.md` list the operators that have a rule, and are written from the tables of rules themselves.
 //! `UPDATE_GOLDENS=1` rewrites it.
 
 use aoti_compiler::transform::decompose::Registry;
@@ -40,13 +40,44 @@ fn listing() -> String {
     text
 }
 
+/// `docs/ONNX.md`: what of ONNX has a rule.
+#[cfg(feature = "onnx")]
+fn onnx_listing() -> String {
+    use aoti_compiler::frontend::onnx;
+    let mut text = String::from(include_str!("onnx_head.md"));
+    let mut domains: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (domain, name) in onnx::supported() {
+        domains.entry(domain).or_default().push(name);
+    }
+    for (domain, names) in domains {
+        let title = if domain.is_empty() { "ai.onnx" } else { domain };
+        let count = names.len();
+        let list = names.join("`, `");
+        writeln!(text, "\n### `{title}`: {count} operators\n\n`{list}`").expect("text takes text");
+    }
+    text.push_str("\n## What is refused\n\n| operator | reason |\n|---|---|\n");
+    for (name, reason) in onnx::refused() {
+        writeln!(text, "| `{name}` | {reason} |").expect("text takes text");
+    }
+    text
+}
+
+#[cfg(feature = "onnx")]
+#[test]
+fn the_list_of_onnx_operators_is_fresh() {
+    is_fresh("ONNX.md", &onnx_listing());
+}
+
 #[test]
 fn the_list_of_operators_is_fresh() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/OPERATORS.md");
-    let fresh = listing();
+    is_fresh("OPERATORS.md", &listing());
+}
+
+fn is_fresh(name: &str, fresh: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("UPDATE_GOLDENS").is_some() {
-        std::fs::write(&path, &fresh).expect("the documentation can be written");
+        std::fs::write(&path, fresh).expect("the documentation can be written");
     }
     let committed = std::fs::read_to_string(&path).expect("the documentation is there");
-    assert!(committed == fresh, "docs/OPERATORS.md is out of date; run this test with UPDATE_GOLDENS=1");
+    assert!(committed == fresh, "docs/{name} is out of date; run this test with UPDATE_GOLDENS=1");
 }

@@ -131,7 +131,7 @@ pub enum Meeting {
 }
 
 impl Scattering {
-    /// Threads of a block (`kSorters` and `kRanked * kRankers` of `gpu/scatter.h`).
+    /// Threads of a block (`kKeySorters` and `kRanked * kRankers` of `gpu/scatter.h`).
     pub const THREADS: i64 = 256;
 }
 

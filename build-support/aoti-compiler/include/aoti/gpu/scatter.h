@@ -261,7 +261,7 @@ AOTI_INLINE void rank_updates(Word *keys, Word *order, Word *all, I updates, con
 }
 
 // Bits of a key that one pass sorts by, threads of its blocks, and updates that each of these has of a tile.
-constexpr int kDigits = 256, kSorters = 256, kSorted = 8, kSortTile = kSorters * kSorted;
+constexpr int kDigits = 256, kKeySorters = 256, kKeysEach = 8, kSortTile = kKeySorters * kKeysEach;
 
 // A pass is three launches: how often a tile has each digit (counts[digit][tile]), what comes before each tile in its digit, and
 // the places of updates. Keys(i) and order(i) are those of the pass before.
@@ -272,8 +272,8 @@ template <class I, class Keys> AOTI_INLINE void count_digits(u32 *counts, I upda
     bins[thread_index()] = 0;
     barrier();
     AOTI_UNROLL_TIMES(8)
-    for (int k = 0; k < kSorted; ++k) {
-      const I i = tile * kSortTile + k * kSorters + thread_index();
+    for (int k = 0; k < kKeysEach; ++k) {
+      const I i = tile * kSortTile + k * kKeySorters + thread_index();
       if (i < updates) atomic_add(&bins[keys(i) >> shift & (kDigits - 1)], u32(1));
     }
     barrier();
@@ -284,7 +284,7 @@ template <class I, class Keys> AOTI_INLINE void count_digits(u32 *counts, I upda
 template <class I> AOTI_INLINE void sum_digits(u32 *counts, u32 *totals, I updates) {
   const I tiles = (updates + kSortTile - 1) / kSortTile;
   u32 *const row = counts + block_index() * tiles;
-  scan_row<kSorters, u32>(
+  scan_row<kKeySorters, u32>(
       tiles, [&](i64 tile) { return row[tile]; }, [](u32 a, u32 b) { return a + b; },
       [&](i64 tile, u32 sum) {
         row[tile] = sum - row[tile];
@@ -294,7 +294,7 @@ template <class I> AOTI_INLINE void sum_digits(u32 *counts, u32 *totals, I updat
 template <class Word, class I, class Keys, class Order>
 AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *counts, const u32 *totals, I updates, int shift,
                                const Keys &keys, const Order &order) {
-  constexpr int warps = kSorters / kWarp;
+  constexpr int warps = kKeySorters / kWarp;
   AOTI_SHARED u32 placed[warps][kDigits], starts[2][kDigits];
   const I tiles = (updates + kSortTile - 1) / kSortTile;
   const int thread = thread_index(), lane = thread % kWarp, warp = thread / kWarp;
@@ -312,13 +312,13 @@ AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *count
     for (int w = 0; w < warps; ++w) placed[w][thread] = 0;
     barrier();
     // A warp has neighbouring updates of a tile, in order.
-    const I first = tile * kSortTile + warp * (kWarp * kSorted) + lane;
-    Word own[kSorted];
-    u32 rank[kSorted];
+    const I first = tile * kSortTile + warp * (kWarp * kKeysEach) + lane;
+    Word own[kKeysEach];
+    u32 rank[kKeysEach];
     AOTI_UNROLL_TIMES(8)
-    for (int k = 0; k < kSorted; ++k) own[k] = first + k * kWarp < updates ? keys(first + k * kWarp) : Word(0);
+    for (int k = 0; k < kKeysEach; ++k) own[k] = first + k * kWarp < updates ? keys(first + k * kWarp) : Word(0);
     AOTI_UNROLL_TIMES(8)
-    for (int k = 0; k < kSorted; ++k) {
+    for (int k = 0; k < kKeysEach; ++k) {
       const bool is_one = first + k * kWarp < updates;
       const u32 digit = u32(own[k] >> shift & (kDigits - 1));
       const u64 same = lanes_like<9>(digit | (is_one ? 0u : u32(kDigits)));
@@ -337,7 +337,7 @@ AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *count
     }
     barrier();
     AOTI_UNROLL_TIMES(8)
-    for (int k = 0; k < kSorted; ++k) {
+    for (int k = 0; k < kKeysEach; ++k) {
       const I i = first + k * kWarp;
       if (i >= updates) continue;
       const u32 place = placed[warp][own[k] >> shift & (kDigits - 1)] + rank[k];

@@ -25,7 +25,7 @@ mod walk;
 
 pub use data::{Stored, stored_value};
 pub use model::{Kind, external_files, import, interface};
-pub use ops::supported;
+pub use ops::{refused, supported};
 pub use tensors::Beside;
 
 pub use super::is_onnx;

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_headers() {
-        assert_eq!(Scattering::THREADS, number("gpu/scatter.h", "kSorters"));
+        assert_eq!(Scattering::THREADS, number("gpu/scatter.h", "kKeySorters"));
         let [ranked, rankers] = ["kRanked", "kRankers"].map(|name| number("gpu/scatter.h", name));
         assert_eq!(Scattering::THREADS, ranked * rankers);
     }

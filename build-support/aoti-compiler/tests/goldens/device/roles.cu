@@ -19,7 +19,7 @@ AOTI_ROLES_KERNEL(256, 128) k_y(Run run, const bf16 *in0, const bf16 *in1, const
       (void)i0;
       const i32 i1 = batch / (1) % (16);
       (void)i1;
-      attend_halves<128, 128, 72, 80, false, false>(role, shared, row0, m, n, i32(0),
+      attend_halves<128, 128, 72, 80, false, 0>(role, shared, row0, m, n, i32(0),
           Table<bf16, i32>{whole(in0) + (10368 * i0 + 648 * i1), 72, 1},
           Table<bf16, i32>{whole(in1) + (12672 * i0 + 792 * i1), 72, 1},
           Table<bf16, i32>{whole(in2) + (14080 * i0 + 880 * i1), 80, 1},

@@ -117,6 +117,11 @@ pub(super) fn why_not(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(own, _)| *own == name).map(|(_, reason)| *reason)
 }
 
+/// Operators that have no rule, named with their domains, and why.
+pub fn refused() -> &'static [(&'static str, &'static str)] {
+    REFUSED
+}
+
 /// The domains and names of all operators that have rules.
 pub fn supported() -> Vec<(&'static str, &'static str)> {
     let mut all: Vec<_> = BY_NAME.keys().copied().collect();
