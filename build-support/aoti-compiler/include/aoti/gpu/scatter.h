@@ -284,12 +284,20 @@ template <class I, class Keys> AOTI_INLINE void count_digits(u32 *counts, I upda
 template <class I> AOTI_INLINE void sum_digits(u32 *counts, u32 *totals, I updates) {
   const I tiles = (updates + kSortTile - 1) / kSortTile;
   u32 *const row = counts + block_index() * tiles;
-  scan_row<kKeySorters, u32>(
-      tiles, [&](i64 tile) { return row[tile]; }, [](u32 a, u32 b) { return a + b; },
-      [&](i64 tile, u32 sum) {
-        row[tile] = sum - row[tile];
-        if (tile == tiles - 1) totals[block_index()] = sum;
-      });
+  const auto load = [&](i64 first, u32 *own) {
+    AOTI_UNROLL_TIMES(4)
+    for (int k = 0; k < kScanned; ++k) own[k] = first + k < tiles ? row[first + k] : 0;
+  };
+  const auto store = [&](i64 first, const u32 *sums) {
+    AOTI_UNROLL_TIMES(4)
+    for (int k = 0; k < kScanned; ++k) {
+      const i64 tile = first + k;
+      if (tile >= tiles) break;
+      row[tile] = sums[k] - row[tile];
+      if (tile == tiles - 1) totals[block_index()] = sums[k];
+    }
+  };
+  scan_row<kKeySorters, u32>(tiles, load, [](u32 a, u32 b) { return a + b; }, store);
 }
 template <class Word, class I, class Keys, class Order>
 AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *counts, const u32 *totals, I updates, int shift,
