@@ -13,6 +13,45 @@ pub(super) struct Body {
     pub(super) graph: Graph,
     /// The values that it takes behind its own.
     pub(super) captured: Vec<ValueId>,
+    /// What its outputs make up.
+    pub(super) results: Vec<Form>,
+}
+
+/// What tensors make up a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// None.
+    Absent,
+    /// One.
+    Tensor,
+    /// Those of its elements.
+    Sequence(Vec<Form>),
+}
+
+impl Form {
+    /// The value that the next tensors make up.
+    pub(super) fn filled(&self, tensors: &mut dyn Iterator<Item = ValueId>) -> Val {
+        match self {
+            Form::Absent => Val::Absent,
+            Form::Tensor => tensors.next().into(),
+            Form::Sequence(all) => Val::Sequence(all.iter().map(|form| form.filled(tensors)).collect()),
+        }
+    }
+}
+
+/// The form of a value, and its tensors in order; `None` of what was refused.
+fn taken_apart(value: &Val, tensors: &mut Vec<ValueId>) -> Option<Form> {
+    match value {
+        Val::Absent => Some(Form::Absent),
+        Val::Tensor(value) => {
+            tensors.push(*value);
+            Some(Form::Tensor)
+        }
+        Val::Sequence(all) => {
+            all.iter().map(|value| taken_apart(value, tensors)).collect::<Option<_>>().map(Form::Sequence)
+        }
+        Val::Poison => None,
+    }
 }
 
 /// What a body sees of what is around it, as far as that is given to it.
@@ -71,18 +110,14 @@ impl Onnx<'_> {
         self.scopes = scopes;
         self.narrow = narrow;
         let mut builder = inner.b;
-        for (position, value) in results?.into_iter().enumerate() {
-            match value {
-                Val::Tensor(value) => builder.output(&format!("result_{position}"), value, OutputRole::User),
-                Val::Poison => return Ok(None),
-                Val::Absent | Val::Sequence(_) => {
-                    return Err(super::call::unsupported(
-                        "sequences and optionals that a branch or a loop gives, where which or how often is data",
-                    ));
-                }
-            }
+        let mut tensors = Vec::new();
+        let forms: Option<Vec<Form>> =
+            results?.iter().map(|value| taken_apart(value, &mut tensors)).collect();
+        let Some(results) = forms else { return Ok(None) };
+        for (position, value) in tensors.into_iter().enumerate() {
+            builder.output(&format!("result_{position}"), value, OutputRole::User);
         }
-        Ok(Some(Body { graph: builder.finish(), captured: captured.values }))
+        Ok(Some(Body { graph: builder.finish(), captured: captured.values, results }))
     }
 
     /// What a value of `outer` is inside of the body that is built. What follows from sizes is known there too.

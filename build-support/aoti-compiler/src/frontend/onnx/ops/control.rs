@@ -3,7 +3,7 @@
 //! A branch whose condition is known is that branch; a loop of few steps is its steps one after the other. Sequences, and values
 //! that change their shapes from step to step, exist only there.
 
-use super::super::body::Body;
+use super::super::body::{Body, Form};
 use super::super::call::{Call, malformed, unsupported};
 use super::super::proto::GraphProto;
 use super::super::value::Val;
@@ -38,12 +38,19 @@ fn branch(cx: &mut Onnx, c: &Call) -> Rule {
     let (Some(then), Some(otherwise)) = (cx.body(then, &[])?, cx.body(otherwise, &[])?) else {
         return Ok(vec![Val::Poison; c.results()]);
     };
+    if then.results != otherwise.results {
+        return Err(unsupported(
+            "branches that give sequences of other lengths, where the condition is data",
+        ));
+    }
     let operands = [then.captured.as_slice(), &otherwise.captured].concat();
     let behind = otherwise.captured.len();
     let before = then.captured.len();
+    let results = then.results;
     let [then, otherwise] = [(then.graph, 0, before), (otherwise.graph, before, behind)]
         .map(|(graph, skipped, count)| with_interface(cx, &graph, &operands, skipped, count));
-    Ok(cx.b.cond(condition, then?, otherwise?, &operands)?.into_iter().map(Val::from).collect())
+    let mut tensors = cx.b.cond(condition, then?, otherwise?, &operands)?.into_iter();
+    Ok(results.iter().map(|form| form.filled(&mut tensors)).collect())
 }
 
 /// A graph that takes all operands and uses `count` of them behind `skipped`.
@@ -110,6 +117,14 @@ fn tensor(value: &Val) -> Result<ValueId, RuleError> {
             Err(unsupported("sequences and optionals in a loop of which it is data how often it runs"))
         }
     }
+}
+
+/// A loop of which it is data how often it runs carries tensors.
+fn only_tensors(results: &[Form]) -> Result<(), RuleError> {
+    if results.iter().all(|form| *form == Form::Tensor) {
+        return Ok(());
+    }
+    Err(unsupported("sequences and optionals in a loop of which it is data how often it runs"))
 }
 
 /// The steps of a loop one after the other, if their number is known and they are few or have to be.
@@ -199,9 +214,10 @@ fn as_loop(
     carried: &[ValueId],
 ) -> Rule {
     let types = loop_types(cx, carried);
-    let Some(Body { graph, captured }) = cx.body(body, &types)? else {
+    let Some(Body { graph, captured, results }) = cx.body(body, &types)? else {
         return Ok(vec![Val::Poison; body.output.len().saturating_sub(1)]);
     };
+    only_tensors(&results)?;
     for (output, before) in graph.outputs.iter().skip(1).zip(&types[2..]) {
         let after = graph.ty(output.value);
         if after != before {
@@ -419,10 +435,11 @@ fn scanned_as_loop(
         TensorType { dtype: ty.dtype, shape: ty.shape[1..].to_vec() }
     };
     let types: Vec<TensorType> = own.chain(tables.iter().map(row)).collect();
-    let Some(Body { graph, captured }) = cx.body(body, &types)? else {
+    let Some(Body { graph, captured, results }) = cx.body(body, &types)? else {
         let count = body.output.len() - carried.len();
         return Ok((vec![Val::Poison; carried.len()], vec![Val::Poison; count]));
     };
+    only_tensors(&results)?;
     for (output, before) in graph.outputs.iter().zip(&types[..carried.len()]) {
         let after = graph.ty(output.value);
         if after != before {

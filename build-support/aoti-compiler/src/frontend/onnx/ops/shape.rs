@@ -502,11 +502,7 @@ fn arranged_pad(cx: &mut Onnx, x: ValueId, pairs: &[(Expr, Expr)], mode: &str) -
 fn depth_to_space(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let size = c.int("blocksize", 0)?;
-    let is_rows_first = match c.text("mode", "DCR")? {
-        "DCR" => true,
-        "CRD" => false,
-        other => return Err(malformed(format!("mode `{other}` is neither `DCR` nor `CRD`"))),
-    };
+    let is_rows_first = blocks_first(c)?;
     let [n, channels, h, w] =
         <[Expr; 4]>::try_from(cx.b.shape(x)).map_err(|_| malformed("it takes four axes"))?;
     if size < 1 {
@@ -536,8 +532,18 @@ fn space_to_depth(cx: &mut Onnx, c: &Call) -> Rule {
     let (rows, columns) = (h.floor_div_in(&block, cx.b.ranges()), w.floor_div_in(&block, cx.b.ranges()));
     let parts = [n.clone(), channels.clone(), rows.clone(), block.clone(), columns.clone(), block];
     let parts = cx.b.reshape(x, &parts)?;
-    let parts = cx.b.permute(parts, &[0, 3, 5, 1, 2, 4])?;
+    let order = if blocks_first(c)? { [0, 3, 5, 1, 2, 4] } else { [0, 1, 3, 5, 2, 4] };
+    let parts = cx.b.permute(parts, &order)?;
     one(cx.b.reshape(parts, &[n, &channels * (size * size), rows, columns])?)
+}
+
+/// Whether the positions in a block are before the channels in the order of depth, or behind them.
+fn blocks_first(c: &Call) -> Result<bool, RuleError> {
+    match c.text("mode", "DCR")? {
+        "DCR" => Ok(true),
+        "CRD" => Ok(false),
+        other => Err(malformed(format!("mode `{other}` is neither `DCR` nor `CRD`"))),
+    }
 }
 
 fn eye_like(cx: &mut Onnx, c: &Call) -> Rule {
