@@ -188,6 +188,11 @@ fn operands(cx: &mut Onnx, c: &Call, cell: Cell, by_batch: bool) -> Result<Opera
         cx.b.shape(x)[1].clone(),
         cx.b.shape(hidden_weight)[2].clone(),
     ];
+    // Gates of both weights are as wide as the state, whatever their sizes are called.
+    let gates = &shape[2] * cell.gates();
+    let inner = [shape[0].clone(), gates.clone(), cx.b.shape(x)[2].clone()];
+    let weight = cx.required_shape(weight, &inner)?;
+    let hidden_weight = cx.required_shape(hidden_weight, &[shape[0].clone(), gates, shape[2].clone()])?;
     let positions: &[usize] = if cell == Cell::Lstm { &[5, 6] } else { &[5] };
     let mut states = Vec::new();
     for position in positions {
