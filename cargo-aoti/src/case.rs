@@ -126,8 +126,13 @@ impl Case {
             file = serde_json::from_slice(&memory::map(&path)?)
                 .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))?;
         }
+        let is_stated = file.rtol.is_some();
         let tolerances =
             tolerances(file.atol.unwrap_or(Numbers::Same(1e-4)), file.rtol.unwrap_or(Numbers::Same(1e-3)))?;
+        let tolerances = match tolerances {
+            Tolerances::Same(same) if self.format == Format::Onnx && !is_stated => Tolerances::Digits(same),
+            Tolerances::Same(_) | Tolerances::Each(_) | Tolerances::Digits(_) => tolerances,
+        };
         let reference = file.reference.map(|name| self.reference(&name, file.times)).transpose()?;
         Ok(Terms { tolerances, reference, skip: file.skip })
     }
@@ -274,6 +279,8 @@ mod tests {
             case.terms().map(|terms| terms.tolerances)
         };
         assert_eq!(case.terms().unwrap().tolerances, Tolerances::Same(of(1e-4, 1e-3)));
+        let onnx = Case { format: Format::Onnx, ..case.clone() };
+        assert_eq!(onnx.terms().unwrap().tolerances, Tolerances::Digits(of(1e-4, 1e-3)));
         assert_eq!(tolerances("{\"atol\": 1, \"op\": \"x\"}").unwrap(), Tolerances::Same(of(1.0, 1e-3)));
         let each = Tolerances::Each(vec![of(1e-4, 0.5), of(1e-4, 2.0)]);
         assert_eq!(tolerances("{\"rtol\": [0.5, 2]}").unwrap(), each);

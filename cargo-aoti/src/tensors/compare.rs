@@ -18,12 +18,21 @@ pub(crate) enum Tolerances {
     Same(Tolerance),
     /// In order.
     Each(Vec<Tolerance>),
+    /// All by as much, but by two of their last digits where those are few: as the ONNX project's own tests have it.
+    Digits(Tolerance),
 }
 
+/// Two of the last digits of a `bf16`.
+const BF16_DIGITS: f64 = 1.0 / 64.0;
+
 impl Tolerances {
-    fn of(&self, output: usize) -> Result<Tolerance, String> {
+    fn of(&self, output: usize, dtype: DType) -> Result<Tolerance, String> {
         match self {
             Tolerances::Same(tolerance) => Ok(*tolerance),
+            Tolerances::Digits(Tolerance { atol, rtol }) => {
+                let rtol = if dtype == DType::Bf16 { rtol.max(BF16_DIGITS) } else { *rtol };
+                Ok(Tolerance { atol: *atol, rtol })
+            }
             Tolerances::Each(all) => {
                 all.get(output).copied().ok_or_else(|| "the case has no tolerance for it".to_owned())
             }
@@ -68,7 +77,7 @@ pub(crate) fn all(
             },
             None => None,
         };
-        let tolerance = tolerances.of(index);
+        let tolerance = tolerances.of(index, expected.dtype());
         let result = tolerance.and_then(|tolerance| one(found, expected, tolerance, truth, &mut distance));
         if let (Ok(()), Err(message)) = (&first, result) {
             first = Err(format!("output {index}: {message}"));
@@ -214,6 +223,21 @@ mod tests {
         each(&[0.5, 0.5]).unwrap();
         assert!(each(&[0.5, 0.4]).unwrap_err().starts_with("output 1: 1 of 1 elements differ"));
         assert_eq!(each(&[0.5]).unwrap_err(), "output 1: the case has no tolerance for it");
+    }
+
+    #[test]
+    fn few_digits_may_differ_by_two() {
+        let of = |numbers: [u16; 1]| {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
+            DynTensor::from_bytes(DType::Bf16, &[1], &bytes).unwrap()
+        };
+        let tolerance = Tolerance { atol: 0.0, rtol: 1e-3 };
+        // 1, and two and three digits more.
+        let check =
+            |tolerances: Tolerances, bits: u16| all(&[of([bits])], &[of([0x3f80])], &tolerances, None).1;
+        check(Tolerances::Digits(tolerance), 0x3f82).unwrap();
+        assert!(check(Tolerances::Digits(tolerance), 0x3f83).is_err());
+        assert!(check(Tolerances::Same(tolerance), 0x3f82).is_err());
     }
 
     #[test]

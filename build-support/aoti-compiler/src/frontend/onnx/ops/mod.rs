@@ -100,7 +100,10 @@ const FAMILIES: &[&[Operator]] = &[
 ];
 
 /// Operators that have no rule, and why.
-const REFUSED: &[(&str, &str)] = &[];
+const REFUSED: &[(&str, &str)] = &[(
+    "ai.onnx.preview.training::Gradient",
+    "it asks for the derivative of the rest of the graph; export the graph of the training step instead",
+)];
 
 static BY_NAME: LazyLock<HashMap<(&str, &str), &Operator>> = LazyLock::new(|| {
     let all = FAMILIES.iter().chain(microsoft::FAMILIES).copied().flatten();

@@ -188,6 +188,11 @@ fn operands(cx: &mut Onnx, c: &Call, cell: Cell, by_batch: bool) -> Result<Opera
         cx.b.shape(x)[1].clone(),
         cx.b.shape(hidden_weight)[2].clone(),
     ];
+    // Gates of both weights are as wide as the state, whatever their sizes are called.
+    let gates = &shape[2] * cell.gates();
+    let inner = [shape[0].clone(), gates.clone(), cx.b.shape(x)[2].clone()];
+    let weight = cx.required_shape(weight, &inner)?;
+    let hidden_weight = cx.required_shape(hidden_weight, &[shape[0].clone(), gates, shape[2].clone()])?;
     let positions: &[usize] = if cell == Cell::Lstm { &[5, 6] } else { &[5] };
     let mut states = Vec::new();
     for position in positions {
@@ -334,11 +339,10 @@ fn step(cx: &mut Context, form: &Form, own: &Parameters, now: &Now) -> Stepped {
     Ok((output, kept.collect::<Result<Vec<_>, RuleError>>()?))
 }
 
-/// Equal parts of the last axis.
-fn parts(cx: &mut Context, x: ValueId, count: i64) -> Result<Vec<ValueId>, RuleError> {
+/// Parts of a size each of the last axis.
+fn parts(cx: &mut Context, x: ValueId, size: &Expr, count: i64) -> Result<Vec<ValueId>, RuleError> {
     let last = cx.b.rank(x) - 1;
-    let size = cx.b.shape(x)[last].floor_div_in(&Expr::int(count), cx.b.ranges());
-    (0..count).map(|k| Ok(cx.b.slice(x, last, &(&size * k), &size, 1)?)).collect()
+    (0..count).map(|k| Ok(cx.b.slice(x, last, &(size * k), size, 1)?)).collect()
 }
 
 impl Form {
@@ -376,9 +380,10 @@ fn gru(
     hidden: ValueId,
 ) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(hidden);
-    let x = parts(cx, gates, form.cell.gates())?;
-    let weights = parts(cx, own.hidden_weight, form.cell.gates())?;
-    let biases = own.hidden_bias.map(|bias| parts(cx, bias, form.cell.gates())).transpose()?;
+    let size = cx.b.shape(hidden)[1].clone();
+    let x = parts(cx, gates, &size, form.cell.gates())?;
+    let weights = parts(cx, own.hidden_weight, &size, form.cell.gates())?;
+    let biases = own.hidden_bias.map(|bias| parts(cx, bias, &size, form.cell.gates())).transpose()?;
     let product = |cx: &mut Context, state: ValueId, gate: usize| -> Result<ValueId, RuleError> {
         let product = cx.b.matmul(state, weights[gate])?;
         match &biases {
@@ -414,8 +419,9 @@ fn lstm(
     let dtype = cx.b.dtype(hidden);
     let recurrent = cx.b.matmul(hidden, own.hidden_weight)?;
     let all = cx.binary(BinaryOp::Add, gates, recurrent)?;
-    let all = parts(cx, all, form.cell.gates())?;
-    let looks = own.peepholes.map(|weights| parts(cx, weights, 3)).transpose()?;
+    let size = cx.b.shape(hidden)[1].clone();
+    let all = parts(cx, all, &size, form.cell.gates())?;
+    let looks = own.peepholes.map(|weights| parts(cx, weights, &size, 3)).transpose()?;
     let gate = |cx: &mut Context, position: usize, cell: ValueId| -> Result<ValueId, RuleError> {
         let Some(looks) = &looks else { return Ok(all[position]) };
         let seen = cx.mul(cell, looks[position])?;

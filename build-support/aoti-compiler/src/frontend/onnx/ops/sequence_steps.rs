@@ -98,7 +98,14 @@ impl Steps<'_> {
                 let now = Now { position, rows, state: &carried[1..], captured: own };
                 let (output, next) = step(cx, now)?;
                 let all = with_row(cx, carried[0], position, output)?;
-                Ok([vec![all], next].concat())
+                // What is carried on has the sizes that it had.
+                let states = next.into_iter().zip(&carried[1..]);
+                let states = states.map(|(next, old)| {
+                    let shape = cx.b.shape(*old);
+                    cx.required_shape(next, &shape)
+                });
+                let states = states.collect::<Result<Vec<_>, _>>()?;
+                Ok([vec![all], states].concat())
             })?;
         Ok((ends[0], ends[1..].to_vec()))
     }

@@ -11,6 +11,7 @@ mod quantized_matrix;
 mod rotary;
 #[cfg(test)]
 mod tests;
+mod various;
 
 use super::{Operator, operators};
 
@@ -25,4 +26,5 @@ pub(super) const FAMILIES: &[&[Operator]] = &[
     quantized::OPERATORS,
     quantized_matrix::OPERATORS,
     rotary::OPERATORS,
+    various::OPERATORS,
 ];

@@ -158,3 +158,35 @@ fn channels_may_be_behind() {
         .node("com.microsoft::QLinearAveragePool", &["x", "one", "zero", "one", "zero"], &["y"], &pool);
     near(&model.numbers(), &[2.0, 15.0]);
 }
+
+/// Four buckets one way, in a table that lies as its transpose: distances 0 and 1 have their own, those up to 2 and beyond share.
+#[test]
+fn distances_have_buckets() {
+    let model = Model::new(17)
+        .constant("table", &Tensor::from_f32(&[4, 2], &[10.0, 11.0, 12.0, 13.0, 20.0, 21.0, 22.0, 23.0]))
+        .constant("queries", &Tensor::from_i64(&[], &[4]))
+        .constant("keys", &Tensor::from_i64(&[], &[2]))
+        .node(
+            "com.microsoft::RelativePositionBias",
+            &["table", "queries", "keys"],
+            &["y"],
+            &[int("max_distance", 4)],
+        );
+    let one = [10.0, 10.0, 11.0, 10.0, 12.0, 11.0, 13.0, 12.0];
+    near(&model.numbers(), &[one, one.map(|number| number + 10.0)].concat());
+}
+
+#[test]
+fn gates_are_limited() {
+    let model = Model::new(17)
+        .input("gate", Tensor::from_f32(&[2], &[9.0, 0.0]))
+        .constant("value", &Tensor::from_f32(&[2], &[-9.0, 1.0]))
+        .node(
+            "com.microsoft::SwiGLU",
+            &["gate", "value"],
+            &["y"],
+            &[float("limit", 2.0), float("activation_alpha", 0.0), float("activation_beta", 1.0)],
+        );
+    // 2 * 0.5 * (-2 + 1).
+    near(&model.numbers(), &[-1.0, 0.0]);
+}
