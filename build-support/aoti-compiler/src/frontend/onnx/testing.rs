@@ -32,7 +32,13 @@ fn data_type(dtype: DType) -> i32 {
         DType::I8 => DataType::Int8,
         DType::U8 => DataType::Uint8,
         DType::Bool => DataType::Bool,
-        other => panic!("no test is about {other}"),
+        DType::I16 => DataType::Int16,
+        DType::U16 => DataType::Uint16,
+        DType::U32 => DataType::Uint32,
+        DType::U64 => DataType::Uint64,
+        DType::F16 => DataType::Float16,
+        DType::Bf16 => DataType::Bfloat16,
+        DType::F8(_) => panic!("no test has inputs of eight bits"),
     };
     ty as i32
 }

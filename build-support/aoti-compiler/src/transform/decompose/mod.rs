@@ -19,13 +19,17 @@ pub use data_checks::Check;
 pub use formula::Formula;
 #[cfg(feature = "onnx")]
 pub(crate) use fourier::{Direction, Signal};
+#[cfg(feature = "onnx")]
 pub(crate) use masks::hits_of;
 pub use operand::Operand;
 pub use refused::Refusal;
 pub use registry::{Entry, Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::{decompose, decompose_with};
+#[cfg(feature = "onnx")]
 pub(crate) use steps::{Carried, Step, repeat, repeat_while_any, rows_at, with_row};
+#[cfg(feature = "onnx")]
 pub(crate) use support::read_size;
+#[cfg(feature = "onnx")]
 pub(crate) use unique::{in_order, run_starts};
 pub use unsupported::is_structural;
 

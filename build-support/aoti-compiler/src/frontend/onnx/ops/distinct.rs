@@ -43,7 +43,8 @@ fn unique(cx: &mut Onnx, c: &Call) -> Rule {
     let number = cx.b.scan(ScanOp::Sum, flags, 0)?[0];
     let number = cx.with_number(BinaryOp::Sub, number, 1i64)?;
     let mut inverse = spread(cx, number, places, &most)?;
-    let (none, ones) = (cx.b.full(0i64, DType::I64, &[size.clone()]), cx.b.full_like(1i64, number));
+    let (none, ones) =
+        (cx.b.full(0i64, DType::I64, std::slice::from_ref(&size)), cx.b.full_like(1i64, number));
     let mut counts = cx.b.scatter(none, ones, &[number], vec![Coord::Indirect(0)], Combine::Add)?;
     if !c.flag("sorted", true)? {
         let (earliest, order) = cx.b.sort(first, 0, false)?;

@@ -11,11 +11,14 @@ mod boxes;
 mod cast;
 mod causal_convolution;
 mod control;
+mod coupling;
 mod distinct;
 mod dropout;
 mod elementwise;
+mod features;
 mod gather;
 mod image;
+mod learners;
 mod linear_attention;
 mod logic;
 mod loss;
@@ -29,11 +32,13 @@ mod recurrent;
 mod reduce;
 mod resize;
 mod rotary;
+mod scores;
 mod sequence;
 mod sequence_steps;
 mod shape;
 mod signal;
 mod slice;
+mod trees;
 mod window;
 
 use super::call::Call;
@@ -78,8 +83,10 @@ const FAMILIES: &[&[Operator]] = &[
     distinct::OPERATORS,
     dropout::OPERATORS,
     elementwise::OPERATORS,
+    features::OPERATORS,
     gather::OPERATORS,
     image::OPERATORS,
+    learners::OPERATORS,
     linear_attention::OPERATORS,
     logic::OPERATORS,
     loss::OPERATORS,
@@ -96,14 +103,29 @@ const FAMILIES: &[&[Operator]] = &[
     shape::OPERATORS,
     signal::OPERATORS,
     slice::OPERATORS,
+    trees::OPERATORS,
     window::OPERATORS,
 ];
 
 /// Operators that have no rule, and why.
-const REFUSED: &[(&str, &str)] = &[(
-    "ai.onnx.preview.training::Gradient",
-    "it asks for the derivative of the rest of the graph; export the graph of the training step instead",
-)];
+const REFUSED: &[(&str, &str)] = &[
+    ("ImageDecoder", "files of images are decoded before a model runs"),
+    ("RegexFullMatch", TEXTS),
+    ("StringConcat", TEXTS),
+    ("StringNormalizer", TEXTS),
+    ("StringSplit", TEXTS),
+    ("TfIdfVectorizer", "it counts sequences in a dictionary, which is done before a model runs"),
+    ("ai.onnx.ml::CastMap", MAPS),
+    ("ai.onnx.ml::CategoryMapper", "it maps texts to numbers and back; do that before a model runs"),
+    ("ai.onnx.ml::DictVectorizer", MAPS),
+    (
+        "ai.onnx.preview.training::Gradient",
+        "it asks for the derivative of the rest of the graph; export the graph of the training step instead",
+    ),
+    ("ai.onnx.ml::ZipMap", "maps are no tensors; export the model with `zipmap=False`"),
+];
+const TEXTS: &str = "there are no tensors of texts; split and join them before a model runs";
+const MAPS: &str = "maps are no tensors; export the model without them";
 
 static BY_NAME: LazyLock<HashMap<(&str, &str), &Operator>> = LazyLock::new(|| {
     let all = FAMILIES.iter().chain(microsoft::FAMILIES).copied().flatten();

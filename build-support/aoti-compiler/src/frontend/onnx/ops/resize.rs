@@ -113,10 +113,8 @@ fn way(c: &Call) -> Result<Way, RuleError> {
         "cubic" => Some(Kernel { cubic: Some(c.float("cubic_coeff_a", -0.75)?), smooth, without }),
         other => return Err(malformed(format!("the mode `{other}` is unknown"))),
     };
-    let beyond = match mapping {
-        Mapping::Crop => Some(c.float("extrapolation_value", 0.0)?),
-        _ => None,
-    };
+    let beyond = c.float("extrapolation_value", 0.0)?;
+    let beyond = (mapping == Mapping::Crop).then_some(beyond);
     Ok(Way { mapping, nearest, kernel, beyond })
 }
 
@@ -279,11 +277,14 @@ fn regions(cx: &mut Onnx, roi: ValueId, axes: &mut [Axis]) -> Result<(), RuleErr
 fn resampled(cx: &mut Onnx, x: ValueId, axes: &[Axis], way: &Way) -> Result<ValueId, RuleError> {
     let (dtype, narrow) = (cx.b.dtype(x), cx.narrow.get(&x).copied());
     let computes = way.kernel.is_some() || way.beyond.is_some();
-    let wide = match dtype {
-        _ if !computes => dtype,
-        DType::I32 | DType::I64 | DType::U32 | DType::U64 => DType::F64,
-        dtype if dtype.is_float() => dtype.compute(),
-        _ => DType::F32,
+    let wide = if !computes {
+        dtype
+    } else if dtype.is_float() {
+        dtype.compute()
+    } else if dtype.size() > 2 {
+        DType::F64
+    } else {
+        DType::F32
     };
     let mut result = cx.b.cast(x, wide);
     // Innermost axis first.
