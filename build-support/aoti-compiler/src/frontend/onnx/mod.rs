@@ -9,6 +9,8 @@ mod call;
 mod data;
 mod functions;
 mod model;
+#[cfg(test)]
+mod mutants;
 mod ops;
 mod origin;
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]

@@ -112,8 +112,8 @@ impl Model {
         self
     }
 
-    /// As a core graph.
-    pub(super) fn import(&self, outputs: &[&str]) -> Result<Import, Diagnostics> {
+    /// As a file.
+    pub(super) fn file(&self, outputs: &[&str]) -> Vec<u8> {
         let output =
             |name: &&str| ValueInfoProto { name: Some((*name).to_owned()), ..ValueInfoProto::default() };
         let graph = GraphProto { output: outputs.iter().map(output).collect(), ..self.graph.clone() };
@@ -127,7 +127,12 @@ impl Model {
             graph: Some(graph),
             ..ModelProto::default()
         };
-        let file = Bytes::from(model.encode_to_vec());
+        model.encode_to_vec()
+    }
+
+    /// As a core graph.
+    pub(super) fn import(&self, outputs: &[&str]) -> Result<Import, Diagnostics> {
+        let file = Bytes::from(self.file(outputs));
         super::import(Least::Size(0), "test", file, Beside::default(), &Operators::default())
     }
 
