@@ -363,7 +363,11 @@ impl Onnx<'_> {
 fn of_optional(ty: Option<&TypeProto>) -> Option<&type_proto::Value> {
     match ty?.value.as_ref()? {
         type_proto::Value::OptionalType(inner) => inner.elem_type.as_ref()?.value.as_ref(),
-        other => Some(other),
+        plain @ (type_proto::Value::TensorType(_)
+        | type_proto::Value::SequenceType(_)
+        | type_proto::Value::MapType(_)
+        | type_proto::Value::SparseTensorType(_)
+        | type_proto::Value::OpaqueType(_)) => Some(plain),
     }
 }
 

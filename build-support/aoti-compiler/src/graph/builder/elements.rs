@@ -11,7 +11,7 @@ use crate::graph::{
 };
 use crate::halves::{Bf16, F16};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
-use std::collections::HashMap;
+use indexmap::IndexMap;
 
 /// Operations between a tensor and the sizes that it is made of.
 const NESTED: usize = 64;
@@ -97,7 +97,7 @@ impl Builder {
         if count > LARGEST {
             return None;
         }
-        let mut look = Look { builder: self, known: HashMap::new(), steps: STEPS };
+        let mut look = Look { builder: self, known: IndexMap::new(), steps: STEPS };
         (0..count)
             .map(|mut position| {
                 let mut coords = vec![Expr::int(0); sizes.len()];
@@ -126,7 +126,7 @@ impl Builder {
 
 struct Look<'b> {
     builder: &'b Builder,
-    known: HashMap<(ValueId, Vec<Expr>), Option<Element>>,
+    known: IndexMap<(ValueId, Vec<Expr>), Option<Element>>,
     steps: usize,
 }
 

@@ -19,6 +19,9 @@ pub(super) enum Axes {
     Data { value: ValueId, count: usize, rank: usize },
 }
 
+/// What makes a value of axes.
+type OfAxes<'f> = dyn FnMut(&mut Onnx<'_>, &[usize]) -> Result<ValueId, RuleError> + 'f;
+
 /// Alternatives beyond which nobody waits for the compiler.
 const MOST: usize = 64;
 
@@ -62,7 +65,7 @@ impl Onnx<'_> {
         &mut self,
         c: &Call,
         axes: &Axes,
-        compute: &mut dyn FnMut(&mut Self, &[usize]) -> Result<ValueId, RuleError>,
+        compute: &mut OfAxes<'_>,
     ) -> Result<ValueId, RuleError> {
         let (value, count, rank) = match axes {
             Axes::Known(axes) => return compute(self, axes),

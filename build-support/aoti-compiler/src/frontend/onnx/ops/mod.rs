@@ -46,7 +46,7 @@ use super::value::Val;
 use super::walk::Onnx;
 use crate::graph::ValueId;
 use crate::transform::decompose::RuleError;
-use std::collections::HashMap;
+use indexmap::IndexMap;
 use std::sync::LazyLock;
 
 /// What a rule gives: the results of the node.
@@ -127,7 +127,7 @@ const REFUSED: &[(&str, &str)] = &[
 const TEXTS: &str = "there are no tensors of texts; split and join them before a model runs";
 const MAPS: &str = "maps are no tensors; export the model without them";
 
-static BY_NAME: LazyLock<HashMap<(&str, &str), &Operator>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<IndexMap<(&str, &str), &Operator>> = LazyLock::new(|| {
     let all = FAMILIES.iter().chain(microsoft::FAMILIES).copied().flatten();
     all.map(|operator| ((operator.domain, operator.name), operator)).collect()
 });

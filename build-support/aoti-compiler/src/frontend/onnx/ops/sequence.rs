@@ -165,6 +165,6 @@ fn has_element(cx: &mut Onnx, c: &Call) -> Rule {
 fn get_element(_: &mut Onnx, c: &Call) -> Rule {
     match c.input(0) {
         Val::Absent => Err(malformed("the optional has no element")),
-        value => Ok(vec![value]),
+        value @ (Val::Tensor(_) | Val::Sequence(_) | Val::Poison) => Ok(vec![value]),
     }
 }
