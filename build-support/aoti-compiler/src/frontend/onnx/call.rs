@@ -19,6 +19,15 @@ pub(super) fn malformed(message: impl Into<String>) -> RuleError {
     RuleError::Malformed(message.into())
 }
 
+/// An axis of a tensor of so many, negative ones counted from the end.
+pub(super) fn axis_of(axis: i64, rank: usize) -> Result<usize, RuleError> {
+    let count = i64::try_from(rank).expect("few axes");
+    let from_start = if axis < 0 { axis.checked_add(count) } else { Some(axis) };
+    let within =
+        from_start.filter(|axis| (0..count).contains(axis)).and_then(|axis| usize::try_from(axis).ok());
+    within.ok_or_else(|| malformed(format!("axis {axis} is outside of a tensor of {rank} axes")))
+}
+
 /// A use that is not covered.
 pub(super) fn unsupported(message: impl Into<String>) -> RuleError {
     RuleError::Unsupported(message.into())

@@ -46,6 +46,9 @@ impl Draw {
     fn mutant(&mut self, file: &[u8]) -> Vec<u8> {
         let mut file = file.to_vec();
         for _ in 0..=self.next(3) {
+            if file.is_empty() {
+                break;
+            }
             let at = self.next(file.len());
             match self.next(5) {
                 0 => file[at] = u8::try_from(self.next(256)).unwrap(),

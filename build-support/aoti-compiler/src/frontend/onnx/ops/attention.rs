@@ -8,9 +8,10 @@ use super::super::walk::Onnx;
 use super::attention_core::{Attend, Start};
 use super::{Operator, Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, Combine, Coord, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError, attention_softmax};
+use crate::transform::decompose::{RuleError, attention_softmax};
 
 operators! { "";
     "Attention" => attention,
@@ -118,7 +119,7 @@ fn padded(cx: &mut Onnx, mask: ValueId, keys: &Expr) -> Result<ValueId, RuleErro
 fn tensor_scatter(cx: &mut Onnx, c: &Call) -> Rule {
     let (cache, update) = (c.tensor(0)?, c.tensor(1)?);
     let (own, shape) = (cx.b.shape(cache), cx.b.shape(update));
-    let axis = Context::axis(c.int("axis", -2)?, own.len())?;
+    let axis = axis_of(c.int("axis", -2)?, own.len())?;
     if axis == 0 || shape.len() != own.len() {
         return Err(malformed("the axis is that of the batch, or the update has other axes than the cache"));
     }

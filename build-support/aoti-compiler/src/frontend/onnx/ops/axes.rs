@@ -6,9 +6,10 @@
 use super::super::call::{Call, unsupported};
 use super::super::walk::Onnx;
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, IntBinary, ReduceOp, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 /// The axes of a node.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl Onnx<'_> {
         if let Some(known) = self.known(value) {
             let axes: Option<Vec<i64>> = known.iter().map(Expr::as_int).collect();
             if let Some(axes) = axes {
-                let axes = axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<_, _>>()?;
+                let axes = axes.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<_, _>>()?;
                 return Ok(Axes::Known(axes));
             }
         }
@@ -55,7 +56,7 @@ impl Onnx<'_> {
             return c.opt_tensor(position)?.map(|axes| self.axes_of(axes, rank)).transpose();
         }
         let Some(axes) = c.opt_ints("axes")? else { return Ok(None) };
-        let axes = axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<_, _>>()?;
+        let axes = axes.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<_, _>>()?;
         Ok(Some(Axes::Known(axes)))
     }
 

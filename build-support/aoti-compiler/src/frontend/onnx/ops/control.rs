@@ -10,6 +10,7 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::{Rule, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{
     BinaryOp, Graph, InputRole, IntBinary, OutputRole, Relation, Spliced, TensorType, ValueId,
 };
@@ -339,7 +340,7 @@ fn course(cx: &Onnx, c: &Call, tables: &[ValueId], lists: usize) -> Result<Cours
     let axes: Vec<usize> = axes
         .iter()
         .zip(tables)
-        .map(|(axis, table)| Context::axis(*axis, cx.b.rank(*table)))
+        .map(|(axis, table)| axis_of(*axis, cx.b.rank(*table)))
         .collect::<Result<_, _>>()?;
     let inputs = axes.into_iter().zip(flags("scan_input_directions", tables.len())?).collect();
     let axes = c.opt_ints("scan_output_axes")?.unwrap_or_else(|| vec![0; lists]);
@@ -386,7 +387,7 @@ fn scanned(
         if *is_reversed {
             list = cx.b.flip(list, &[0])?;
         }
-        let axis = Context::axis(*axis, cx.b.rank(list))?;
+        let axis = axis_of(*axis, cx.b.rank(list))?;
         results.push(cx.move_axis(list, 0, axis)?.into());
     }
     Ok(results)

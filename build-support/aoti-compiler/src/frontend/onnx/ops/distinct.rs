@@ -4,9 +4,10 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError, hits_of, in_order, rows_at, run_starts};
+use crate::transform::decompose::{RuleError, hits_of, in_order, rows_at, run_starts};
 
 operators! { "";
     "Unique" => unique,
@@ -17,7 +18,7 @@ operators! { "";
 /// that in which they come.
 fn unique(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
-    let axis = c.opt_int("axis")?.map(|axis| Context::axis(axis, cx.b.rank(x))).transpose()?;
+    let axis = c.opt_int("axis")?.map(|axis| axis_of(axis, cx.b.rank(x))).transpose()?;
     let rank = cx.b.rank(x);
     let (rows, slices) = match axis {
         Some(axis) if rank > 1 => {
@@ -72,8 +73,8 @@ fn spread(cx: &mut Onnx, values: ValueId, places: ValueId, size: &Expr) -> Resul
 fn reverse_sequence(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, lengths) = (c.tensor(0)?, c.tensor(1)?);
     let shape = cx.b.shape(x);
-    let batch = Context::axis(c.int("batch_axis", 1)?, shape.len())?;
-    let time = Context::axis(c.int("time_axis", 0)?, shape.len())?;
+    let batch = axis_of(c.int("batch_axis", 1)?, shape.len())?;
+    let time = axis_of(c.int("time_axis", 0)?, shape.len())?;
     let lengths = cx.required_shape(lengths, std::slice::from_ref(&shape[batch]))?;
     let lengths = cx.b.cast(lengths, DType::I64);
     let lengths = cx.trailing_ones(lengths, shape.len() - batch)?;

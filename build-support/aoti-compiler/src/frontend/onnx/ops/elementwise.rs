@@ -5,10 +5,11 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{
     BinaryOp, FloatBinary, FloatTest, FloatUnary, IntBinary, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
-use crate::transform::decompose::{Context, Formula, RuleError};
+use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "Abs" => |cx, c| unary(cx, c, UnaryOp::Abs),
@@ -92,7 +93,7 @@ pub(super) fn operands(cx: &mut Onnx, c: &Call) -> Result<(ValueId, ValueId), Ru
     let (a, b) = (c.tensor(0)?, c.tensor(1)?);
     let Some(axis) = c.opt_int("axis")?.filter(|_| c.version < 7) else { return Ok((a, b)) };
     let rank = cx.b.rank(a);
-    let axis = Context::axis(axis, rank)?;
+    let axis = axis_of(axis, rank)?;
     let behind =
         rank.checked_sub(axis + cx.b.rank(b)).ok_or_else(|| malformed("operands do not broadcast"))?;
     let length = cx.b.rank(b) + behind;

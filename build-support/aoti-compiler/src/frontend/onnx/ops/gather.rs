@@ -4,9 +4,10 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{Combine, Condition, Coord, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError, hits_of};
+use crate::transform::decompose::{RuleError, hits_of};
 
 operators! { "";
     "Gather" => gather,
@@ -30,7 +31,7 @@ fn indices(cx: &mut Onnx, value: ValueId) -> ValueId {
 fn gather(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, at) = (c.tensor(0)?, c.tensor(1)?);
     let own = cx.b.shape(x);
-    let axis = Context::axis(c.int("axis", 0)?, own.len())?;
+    let axis = axis_of(c.int("axis", 0)?, own.len())?;
     if own.is_empty() {
         return Err(malformed("a tensor without axes has nothing to gather"));
     }
@@ -67,7 +68,7 @@ fn along(rank: usize, axis: usize) -> Vec<Coord> {
 
 fn gather_elements(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, at) = (c.tensor(0)?, c.tensor(1)?);
-    let axis = Context::axis(c.int("axis", 0)?, cx.b.rank(x))?;
+    let axis = axis_of(c.int("axis", 0)?, cx.b.rank(x))?;
     let at = indices(cx, at);
     let at = within(cx, x, at, axis)?;
     let shape = cx.b.shape(at);
@@ -144,7 +145,7 @@ fn combine(c: &Call) -> Result<Combine, RuleError> {
 
 fn scatter_elements(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, at, updates) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
-    let axis = Context::axis(c.int("axis", 0)?, cx.b.rank(x))?;
+    let axis = axis_of(c.int("axis", 0)?, cx.b.rank(x))?;
     let at = indices(cx, at);
     let at = within(cx, x, at, axis)?;
     let shape = cx.b.shape(at);
@@ -185,7 +186,7 @@ fn scatter_nd(cx: &mut Onnx, c: &Call) -> Rule {
 fn top_k(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let rank = cx.b.rank(x);
-    let axis = Context::axis(c.int("axis", -1)?, rank)?;
+    let axis = axis_of(c.int("axis", -1)?, rank)?;
     let k = match c.opt_int("k")? {
         Some(k) if c.version < 10 => Expr::int(k),
         Some(_) | None => cx.size(c.tensor(1)?)?,
@@ -222,7 +223,7 @@ fn non_zero(cx: &mut Onnx, c: &Call) -> Rule {
 fn compress(cx: &mut Onnx, c: &Call) -> Rule {
     let (mut x, flags) = (c.tensor(0)?, c.tensor(1)?);
     let axis = match c.opt_int("axis")? {
-        Some(axis) => Context::axis(axis, cx.b.rank(x))?,
+        Some(axis) => axis_of(axis, cx.b.rank(x))?,
         None => {
             x = cx.flattened(x)?;
             0
@@ -248,7 +249,7 @@ fn one_hot(cx: &mut Onnx, c: &Call) -> Rule {
     let depth = cx.b.cast(depth, DType::I64);
     let depth = cx.size(depth)?;
     let own = cx.b.shape(at);
-    let axis = Context::axis(c.int("axis", -1)?, own.len() + 1)?;
+    let axis = axis_of(c.int("axis", -1)?, own.len() + 1)?;
     let mut shape = own;
     shape.insert(axis, depth.clone());
     let at = cx.b.cast(at, DType::I64);

@@ -5,9 +5,10 @@ use super::super::torch::Given;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{Combine, Coord, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 operators! { "";
     "GridSample" => grid_sample,
@@ -233,7 +234,7 @@ fn center_crop_pad(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let rank = cx.b.rank(x);
     let axes = match c.opt_ints("axes")? {
-        Some(axes) => axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
+        Some(axes) => axes.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
         None => (0..rank).collect(),
     };
     let wanted = cx.required_shape(c.tensor(1)?, &[Expr::int(axes.len() as i64)])?;

@@ -8,9 +8,10 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, FloatUnary, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Operand, RuleError};
+use crate::transform::decompose::{Operand, RuleError};
 
 operators! { "";
     "BatchNormalization" => batch_normalization,
@@ -189,7 +190,7 @@ fn instance_normalization(cx: &mut Onnx, c: &Call) -> Rule {
 /// The axes from the one of an attribute on.
 pub(super) fn axes_from(cx: &Onnx, c: &Call, x: ValueId) -> Result<Vec<usize>, RuleError> {
     let rank = cx.b.rank(x);
-    Ok((Context::axis(c.int("axis", -1)?, rank)?..rank).collect())
+    Ok((axis_of(c.int("axis", -1)?, rank)?..rank).collect())
 }
 
 /// The type that statistics are given in.
@@ -277,7 +278,7 @@ fn mean_variance(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let axes = c.opt_ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
     let rank = cx.b.rank(x);
-    let axes = axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?;
+    let axes = axes.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<Vec<_>, _>>()?;
     let value = cx.in_compute_type(x, |cx, x| {
         let (variance, mean) = cx.variance(x, &axes, &Operand::Number(0.0.into()))?;
         let dtype = cx.b.dtype(x);
@@ -289,7 +290,7 @@ fn mean_variance(cx: &mut Onnx, c: &Call) -> Rule {
 /// Rows of nothing but zeros stay.
 fn lp_normalization(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
-    let axis = Context::axis(c.int("axis", -1)?, cx.b.rank(x))?;
+    let axis = axis_of(c.int("axis", -1)?, cx.b.rank(x))?;
     let order = c.int("p", 2)?;
     let value = cx.in_compute_type(x, |cx, x| {
         let norm = match order {

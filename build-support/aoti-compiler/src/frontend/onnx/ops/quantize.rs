@@ -7,9 +7,10 @@ use super::super::walk::Onnx;
 use super::window::convolution;
 use super::{Rule, many, one, operators};
 use crate::dtype::{Category, DType};
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{ReduceOp, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Formula, RuleError};
+use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "QuantizeLinear" => quantize,
@@ -70,14 +71,14 @@ impl Granularity {
         }
         if own.len() == 1 && self.block == 0 {
             // One axis is the only one there is, whatever the attribute says.
-            let axis = if shape.len() == 1 { 0 } else { Context::axis(self.axis, shape.len())? };
+            let axis = if shape.len() == 1 { 0 } else { axis_of(self.axis, shape.len())? };
             cx.b.require_same(&own[0], &shape[axis])?;
             return cx.trailing_ones(x, shape.len() - axis);
         }
         if own.len() != shape.len() || self.block == 0 {
             return Err(malformed("scales fit neither all elements nor an axis nor blocks along it"));
         }
-        let axis = Context::axis(self.axis, shape.len())?;
+        let axis = axis_of(self.axis, shape.len())?;
         let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
         coords[axis] = coords[axis].floor_div_in(&Expr::int(self.block), &cx.b.axis_ranges(shape));
         for (k, (own, size)) in own.iter().zip(shape).enumerate().filter(|(k, _)| *k != axis) {

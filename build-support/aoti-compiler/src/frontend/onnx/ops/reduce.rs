@@ -5,9 +5,10 @@ use super::super::walk::Onnx;
 use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, Scalar, ScanOp, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 operators! { "";
     "ReduceSum" => |cx, c| reduced(cx, c, 13, Of::Sum),
@@ -144,7 +145,7 @@ fn sum_of_squares(cx: &mut Onnx, x: ValueId, axes: &[usize], keep: bool) -> Resu
 fn arg(cx: &mut Onnx, c: &Call, op: ReduceOp) -> Rule {
     let mut x = c.tensor(0)?;
     let rank = cx.b.rank(x);
-    let axis = Context::axis(c.int("axis", 0)?, rank)?;
+    let axis = axis_of(c.int("axis", 0)?, rank)?;
     let keep = c.flag("keepdims", true)?;
     let last = c.flag("select_last_index", false)?;
     let size = cx.b.shape(x)[axis].clone();
@@ -168,10 +169,10 @@ fn softmax(cx: &mut Onnx, c: &Call, target: &str) -> Rule {
         cx.torch1(target, &[("self", x.into()), ("dim", axis.into()), ("half_to_float", false.into())])
     };
     if c.version >= 13 {
-        let axis = Context::axis(c.int("axis", -1)?, shape.len())?;
+        let axis = axis_of(c.int("axis", -1)?, shape.len())?;
         return one(rows(cx, x, axis as i64)?);
     }
-    let axis = Context::axis(c.int("axis", 1)?, shape.len())?;
+    let axis = axis_of(c.int("axis", 1)?, shape.len())?;
     let flat = cx.b.reshape(x, &[Expr::product(&shape[..axis]), Expr::product(&shape[axis..])])?;
     let value = rows(cx, flat, 1)?;
     one(cx.b.reshape(value, &shape)?)
@@ -182,7 +183,7 @@ fn hardmax(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let (shape, dtype) = (cx.b.shape(x), cx.b.dtype(x));
     let default = if c.version < 13 { 1 } else { -1 };
-    let axis = Context::axis(c.int("axis", default)?, shape.len())?;
+    let axis = axis_of(c.int("axis", default)?, shape.len())?;
     let (rows, axis) = if c.version < 13 {
         (cx.b.reshape(x, &[Expr::product(&shape[..axis]), Expr::product(&shape[axis..])])?, 1)
     } else {

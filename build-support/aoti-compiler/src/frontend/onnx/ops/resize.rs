@@ -10,9 +10,10 @@ use super::super::call::{Call, malformed, unsupported};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::{Category, DType};
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, Condition, Relation, Rounding, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Formula, RuleError};
+use crate::transform::decompose::{Formula, RuleError};
 use place::{Mapping, Place};
 use taps::{Kernel, Nearest};
 
@@ -65,8 +66,7 @@ fn resize(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let way = way(c)?;
     let axes = c.opt_ints("axes")?.unwrap_or_else(|| (0..cx.b.rank(x) as i64).collect());
-    let axes =
-        axes.iter().map(|axis| Context::axis(*axis, cx.b.rank(x))).collect::<Result<Vec<_>, RuleError>>()?;
+    let axes = axes.iter().map(|axis| axis_of(*axis, cx.b.rank(x))).collect::<Result<Vec<_>, RuleError>>()?;
     let (roi, scales, sizes) = match c.version {
         ..11 => (None, Some(c.tensor(1)?), None),
         _ => (c.opt_tensor(1)?, given(cx, c.opt_tensor(2)?), given(cx, c.opt_tensor(3)?)),

@@ -5,9 +5,10 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 operators! { "";
     "SequenceEmpty" => |_, _| Ok(vec![Val::Sequence(Vec::new())]),
@@ -91,7 +92,7 @@ fn length(cx: &mut Onnx, c: &Call) -> Rule {
 /// Parts of one size, of given sizes, or single elements.
 fn split(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
-    let axis = Context::axis(c.int("axis", 0)?, cx.b.rank(x))?;
+    let axis = axis_of(c.int("axis", 0)?, cx.b.rank(x))?;
     let total = cx.b.shape(x)[axis].as_int();
     let total =
         total.ok_or_else(|| unsupported("a sequence of as many parts as a size that is not known"))?;
@@ -130,7 +131,7 @@ fn concat(cx: &mut Onnx, c: &Call) -> Rule {
         values.push(value);
     }
     let first = *values.first().ok_or_else(|| unsupported("what a sequence without elements joins to"))?;
-    let axis = Context::axis(c.int("axis", 0)?, cx.b.rank(first) + usize::from(is_new))?;
+    let axis = axis_of(c.int("axis", 0)?, cx.b.rank(first) + usize::from(is_new))?;
     if is_new {
         for value in &mut values {
             *value = cx.b.unsqueeze(*value, axis)?;

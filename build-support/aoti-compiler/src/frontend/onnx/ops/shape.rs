@@ -7,11 +7,12 @@ use super::super::walk::Onnx;
 use super::axes::Axes;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{
     BinaryOp, Constant, ConstantSource, IntBinary, ReduceOp, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Identity" => |_, c| Ok(vec![c.input(0)]),
@@ -198,7 +199,7 @@ fn transpose(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let rank = cx.b.rank(x);
     let order = match c.opt_ints("perm")? {
-        Some(order) => order.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
+        Some(order) => order.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
         None => (0..rank).rev().collect(),
     };
     one(cx.b.permute(x, &order)?)
@@ -234,7 +235,7 @@ fn unsqueeze(cx: &mut Onnx, c: &Call) -> Rule {
     let axes = if c.version < 13 {
         let axes = c.opt_ints("axes")?.ok_or_else(|| malformed("axes are missing"))?;
         let rank = own.len() + axes.len();
-        Axes::Known(axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<_, _>>()?)
+        Axes::Known(axes.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<_, _>>()?)
     } else {
         let axes = c.tensor(1)?;
         let count = cx.b.ty(axes).numel().as_int().and_then(|count| usize::try_from(count).ok());
@@ -305,7 +306,7 @@ fn tile(cx: &mut Onnx, c: &Call) -> Rule {
         let rank = cx.b.rank(x);
         let axis = axis.as_int().ok_or_else(|| unsupported("an axis that is data"))?;
         let mut repeats = vec![Expr::int(1); rank];
-        repeats[Context::axis(axis, rank)?] = times;
+        repeats[axis_of(axis, rank)?] = times;
         return one(
             cx.torch1("aten.repeat.default", &[("self", x.into()), ("repeats", repeats.as_slice().into())])?
         );
@@ -317,13 +318,13 @@ fn tile(cx: &mut Onnx, c: &Call) -> Rule {
 fn concat(cx: &mut Onnx, c: &Call) -> Rule {
     let values = c.tensors()?;
     let first = *values.first().ok_or_else(|| malformed("it has no operands"))?;
-    let axis = Context::axis(c.int("axis", 1)?, cx.b.rank(first))?;
+    let axis = axis_of(c.int("axis", 1)?, cx.b.rank(first))?;
     one(cx.b.cat(&values, axis)?)
 }
 
 fn split(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
-    let axis = Context::axis(c.int("axis", 0)?, cx.b.rank(x))?;
+    let axis = axis_of(c.int("axis", 0)?, cx.b.rank(x))?;
     let sizes = if c.version < 13 {
         c.opt_ints("split")?.map(|sizes| sizes.into_iter().map(Expr::int).collect())
     } else {

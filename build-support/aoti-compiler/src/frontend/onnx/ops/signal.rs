@@ -7,9 +7,10 @@ use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::fourier::Norm;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Direction, Formula, RuleError, Signal};
+use crate::transform::decompose::{Direction, Formula, RuleError, Signal};
 
 operators! { "";
     "DFT" => dft,
@@ -87,9 +88,9 @@ fn dft(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let rank = cx.b.rank(x);
     let axes = match (c.version, c.opt_tensor(2)?) {
-        (..20, _) => Axes::Known(vec![Context::axis(c.int("axis", 1)?, rank)?]),
+        (..20, _) => Axes::Known(vec![axis_of(c.int("axis", 1)?, rank)?]),
         (_, Some(axis)) => cx.axes_of(axis, rank)?,
-        (_, None) => Axes::Known(vec![Context::axis(-2, rank)?]),
+        (_, None) => Axes::Known(vec![axis_of(-2, rank)?]),
     };
     let length = c.opt_tensor(1)?.map(|length| cx.size(length)).transpose()?;
     one(cx.over_axes(c, &axes, &mut |cx, axes| {

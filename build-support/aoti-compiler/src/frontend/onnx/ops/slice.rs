@@ -5,9 +5,10 @@ use super::super::walk::Onnx;
 use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::graph::{BinaryOp, Coord, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Slice" => slice,
@@ -22,7 +23,7 @@ fn slice(cx: &mut Onnx, c: &Call) -> Rule {
         };
         let (starts, ends) = (list("starts")?, list("ends")?);
         let axes = c.opt_ints("axes")?.unwrap_or_else(|| (0..starts.len()).map(|axis| axis as i64).collect());
-        let axes = axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<_, _>>()?;
+        let axes = axes.iter().map(|axis| axis_of(*axis, rank)).collect::<Result<_, _>>()?;
         let [starts, ends] = [starts, ends].map(|list| cx.b.int_vector(&list));
         return one(sliced(cx, x, starts, ends, &Axes::Known(axes), None)?);
     }

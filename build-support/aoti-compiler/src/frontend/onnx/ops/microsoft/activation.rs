@@ -1,6 +1,7 @@
 //! Activations, some with a bias before them.
 
 use super::operators;
+use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
@@ -67,7 +68,7 @@ fn bias_split_gelu(cx: &mut Onnx, c: &Call) -> Rule {
 fn bias_softmax(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, bias) = (c.tensor(0)?, c.tensor(1)?);
     let shape = cx.b.shape(x);
-    let axis = crate::transform::decompose::Context::axis(c.int("axis", 1)?, shape.len())?;
+    let axis = axis_of(c.int("axis", 1)?, shape.len())?;
     let own = cx.b.shape(bias);
     let missing = shape.len().saturating_sub(own.len());
     let bias = if c.flag("is_inner_broadcast", true)? && missing > 0 {

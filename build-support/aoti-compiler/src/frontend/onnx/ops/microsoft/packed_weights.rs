@@ -5,12 +5,13 @@
 use super::activation::sum;
 use super::operators;
 use crate::dtype::{DType, bytes_of};
+use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
 use crate::graph::{Constant, Coord, IntBinary, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError};
+use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "GatherBlockQuantized" => gather_block_quantized,
@@ -201,7 +202,7 @@ fn gather_block_quantized(cx: &mut Onnx, c: &Call) -> Rule {
     }
     let coords: Vec<Expr> = (0..rank).map(Expr::axis).collect();
     let numbers = if is_packed { unpacked(cx, data, bits, &shape, coords.clone())? } else { data };
-    let axis = Context::axis(c.int("quantize_axis", 1)?, rank)?;
+    let axis = axis_of(c.int("quantize_axis", 1)?, rank)?;
     let block = c.int("block_size", 128)?;
     let mut of_block = coords;
     if block > 0 {
@@ -224,7 +225,7 @@ fn gather_block_quantized(cx: &mut Onnx, c: &Call) -> Rule {
         None => cx.b.full(0.0, dtype, &[]),
     };
     let table = cx.apply([numbers, zeros, scales], dtype, |[q, zero, scale]| (q - zero) * scale)?;
-    let axis = Context::axis(c.int("gather_axis", 0)?, rank)?;
+    let axis = axis_of(c.int("gather_axis", 0)?, rank)?;
     let at = cx.b.cast(at, DType::I64);
     let index = cx.b.shape(at);
     let result = [&shape[..axis], &index, &shape[axis + 1..]].concat();

@@ -3,6 +3,7 @@
 use super::matrix::{channels_last, channels_second, standard};
 use super::operators;
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
@@ -158,7 +159,7 @@ fn concat(cx: &mut Onnx, c: &Call) -> Rule {
         parts.push(real(cx, c.tensor(position)?, Scale::at(c, position + 1)?)?);
     }
     let rank = parts.first().map_or(0, |part| cx.b.rank(*part));
-    let axis = Context::axis(c.int("axis", 0)?, rank)?;
+    let axis = axis_of(c.int("axis", 0)?, rank)?;
     let value = cx.b.cat(&parts, axis)?;
     one(quantized(cx, value, Scale::at(c, 0)?)?)
 }
@@ -169,7 +170,7 @@ fn softmax(cx: &mut Onnx, c: &Call) -> Rule {
     let x = real(cx, first, Scale::at(c, 1)?)?;
     let shape = cx.b.shape(x);
     let version = c.int("opset", 13)?;
-    let axis = Context::axis(c.int("axis", if version < 13 { 1 } else { -1 })?, shape.len())?;
+    let axis = axis_of(c.int("axis", if version < 13 { 1 } else { -1 })?, shape.len())?;
     let rows = |cx: &mut Onnx, x: ValueId, axis: i64| {
         let given = [("self", x.into()), ("dim", axis.into()), ("half_to_float", false.into())];
         cx.torch1("aten._softmax.default", &given)
@@ -225,7 +226,7 @@ fn along(cx: &mut Onnx, c: &Call, list: ValueId, rank: usize) -> Result<ValueId,
     if cx.b.rank(list) != 1 || cx.b.ty(list).numel().is(1) {
         return single_number(cx, list);
     }
-    let axis = Context::axis(c.int("axis", 1)?, rank)?;
+    let axis = axis_of(c.int("axis", 1)?, rank)?;
     cx.trailing_ones(list, rank - axis)
 }
 

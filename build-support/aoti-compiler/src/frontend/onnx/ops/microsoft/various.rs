@@ -3,12 +3,13 @@
 use super::matrix::standard;
 use super::operators;
 use crate::dtype::DType;
+use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::{Rule, find, one};
 use crate::frontend::onnx::walk::Onnx;
 use crate::graph::{Coord, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Formula, RuleError};
+use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "CausalConvWithState" => causal_convolution,
@@ -51,12 +52,12 @@ fn expand_dims(cx: &mut Onnx, c: &Call) -> Rule {
     let axis = cx.fixed(c.tensor(1)?, "an axis")?;
     let [axis] = axis.as_slice() else { return Err(malformed("there is not one axis")) };
     let rank = cx.b.rank(x);
-    one(cx.b.unsqueeze(x, Context::axis(*axis, rank + 1)?)?)
+    one(cx.b.unsqueeze(x, axis_of(*axis, rank + 1)?)?)
 }
 
 fn unfold(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
-    let axis = Context::axis(c.int("dim", -1)?, cx.b.rank(x))?;
+    let axis = axis_of(c.int("dim", -1)?, cx.b.rank(x))?;
     let size = c.opt_int("size")?.ok_or_else(|| malformed("`size` is missing"))?;
     one(cx.b.windows(x, axis, size, c.int("step", 1)?, 1)?)
 }
