@@ -171,7 +171,9 @@ fn fill(
         if chosen.is_some_and(|chosen| program::needs_half(&chosen.interface)) { &["half"] } else { &[] };
     // A package that others depend on is built by people who need not have the program.
     let has_compiler = path.join("src/lib.rs").exists() || !is_installed(context);
-    let text = depend(&text, crates, half, has_compiler);
+    let is_onnx = chosen.is_some_and(|chosen| chosen.file.ends_with(".onnx"));
+    let compiler = has_compiler.then_some(if is_onnx { &["onnx"][..] } else { &[] });
+    let text = depend(&text, crates, half, compiler);
     let text = text.and_then(|text| match chosen {
         Some(chosen) => list(text, &chosen.file),
         None => Ok(text),
@@ -190,6 +192,7 @@ fn fill(
         let target = models.join(&chosen.file);
         if !is_same(&chosen.path, &target) {
             fs_err::copy(&chosen.path, &target).map_err(Failure::machine("write", &target))?;
+            copy_beside(&chosen.path, &models)?;
         }
     }
     let lock = path.join("Cargo.lock");
@@ -219,13 +222,18 @@ fn is_installed(context: &Context) -> bool {
     found.is_some_and(|found| std::env::current_exe().is_ok_and(|program| is_same(&found, &program)))
 }
 
-/// The manifest with the crates among its dependencies, where they are not yet; `has_compiler` is whether the build script
-/// gets a compiler of its own.
-fn depend(text: &str, crates: &Crates, features: &[&str], has_compiler: bool) -> Result<String, String> {
+/// The manifest with the crates among its dependencies, where they are not yet; `compiler` are the features of the compiler that the
+/// build script gets, if it gets one of its own.
+fn depend(
+    text: &str,
+    crates: &Crates,
+    features: &[&str],
+    compiler: Option<&[&str]>,
+) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     for (table, name, features, has_defaults) in [
         ("dependencies", "aoti-runtime", features, true),
-        ("build-dependencies", "aoti-build", &[][..], has_compiler),
+        ("build-dependencies", "aoti-build", compiler.unwrap_or_default(), compiler.is_some()),
     ] {
         let table = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
         let table = table.as_table_like_mut().ok_or("its dependencies are not a table")?;
@@ -257,6 +265,19 @@ fn list(text: String, file: &str) -> Result<String, String> {
     Ok(document.to_string())
 }
 
+/// Copies the files beside a model that a part of its data is in.
+fn copy_beside(model: &Path, models: &Path) -> Result<(), Failure> {
+    let folder = model.parent().unwrap_or(Path::new(""));
+    for name in memory::model(model)?.beside.keys() {
+        let target = models.join(name);
+        if let Some(parent) = target.parent() {
+            fs_err::create_dir_all(parent).map_err(Failure::machine("make", parent))?;
+        }
+        fs_err::copy(folder.join(name), &target).map_err(Failure::machine("write", &target))?;
+    }
+    Ok(())
+}
+
 /// The manifest of a workspace with the profile, where it has none of its own.
 fn shared(text: String) -> String {
     let has_profiles = text.parse().is_ok_and(|document: DocumentMut| document.contains_key("profile"));
@@ -284,11 +305,14 @@ mod tests {
     #[test]
     fn a_manifest_keeps_what_is_in_it() {
         let text = "# mine\n[package]\nname = \"p\"\n\n[dependencies]\naoti-runtime = \"9\" # chosen\n";
-        let changed = depend(text, &Crates::Registry, &[], true).unwrap();
+        let changed = depend(text, &Crates::Registry, &[], Some(&[])).unwrap();
         assert!(changed.starts_with(text.trim_end()), "{changed}");
         assert!(changed.contains("[build-dependencies]\naoti-build = "), "{changed}");
-        assert_eq!(depend(&changed, &Crates::Registry, &[], true).unwrap(), changed);
-        assert!(depend("dependencies = 1\n", &Crates::Registry, &[], true).is_err());
+        // Only scripts that read ONNX models compile what reads them.
+        let onnx = depend(text, &Crates::Registry, &[], Some(&["onnx"])).unwrap();
+        assert!(onnx.contains("features = [\"onnx\"]") && !changed.contains("onnx"), "{onnx}");
+        assert_eq!(depend(&changed, &Crates::Registry, &[], Some(&[])).unwrap(), changed);
+        assert!(depend("dependencies = 1\n", &Crates::Registry, &[], Some(&[])).is_err());
         // Where models are listed, a new one is listed too.
         let table = format!("{changed}\n[package.metadata.aoti.models.a]\npath = \"models/a.pt2\" # mine\n");
         let listed = list(table.clone(), "b.pt2").unwrap();
