@@ -115,6 +115,7 @@ struct Scheduled {
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, Outside> {
     let mut questions = Questions::new(records);
     let own = transform::fourier_to_products(graph.clone(), target);
+    let own = transform::integers_in_floats(own, target);
     let own = transform::store_skinny_weights(own, target);
     let own = transform::split_reductions(own, target, &mut questions);
     let own = transform::split_scans(own, target);

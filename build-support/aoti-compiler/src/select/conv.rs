@@ -41,6 +41,14 @@ pub(crate) fn has_pixel_template(conv: &graph::Conv, weight: &TensorType) -> boo
     weight.dtype == DType::F32 && !conv.transposed && padded && fits
 }
 
+/// Whether a template may round sums that are numbers of their type, as Winograd's algorithm does.
+pub(crate) fn may_round(conv: &graph::Conv, weight: &TensorType) -> bool {
+    let is_plain = conv.stride.iter().chain(&conv.dilation).all(|value| *value == 1);
+    let taps = weight.shape.iter().skip(2).rev();
+    // As `winograd_panels`, whose images may also be of one row of a longer axis.
+    is_plain && conv.groups == 1 && taps.take(2).all(|size| size.as_int().is_none_or(|size| size == 3))
+}
+
 /// The ways to compute a convolution.
 pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target) -> Vec<Candidate> {
     let shape = ConvShape::new(program, conv);
@@ -188,7 +196,7 @@ fn tap_panels(shape: &ConvShape, is_f32: bool) -> Option<Form> {
     })
 }
 
-/// Weights of 3 x 3 taps that meet the pixels of images one by one.
+/// Weights of 3 x 3 taps that meet the pixels of images one by one, of convolutions that [`may_round`].
 fn winograd_panels(shape: &ConvShape) -> Option<Form> {
     let sizes =
         |of: &[Expr; 3], wanted: [i64; 3]| of.iter().zip(wanted).all(|(size, wanted)| size.is(wanted));

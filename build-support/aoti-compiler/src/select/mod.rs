@@ -13,7 +13,7 @@ pub(crate) mod sorting;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use conv::has_pixel_template;
+pub(crate) use conv::{has_pixel_template, may_round};
 pub use library::{LibraryMatrix, LibraryProduct};
 pub(crate) use library::{libraries, library_product};
 pub use packing::{Expansion, Form, PackedOperand, Packing};

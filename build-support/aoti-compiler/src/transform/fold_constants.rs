@@ -18,8 +18,10 @@ const SMALL_BYTES: u64 = 16 << 10;
 const MAX_GROWTH: u64 = 4;
 /// Functions of positions with at most this many operations are computed where they are used.
 const CHEAP: usize = 8;
-/// Operations that the evaluator is willing to do for one result.
+/// Work that the evaluator is willing to do for one result, in bytes of results times what each of them sums.
 const MAX_WORK: u64 = 1 << 26;
+/// It does this much for each byte of the constants anyway: unpacking and dequantising weights takes that, however many they are.
+const WORK_PER_BYTE: u64 = 128;
 
 /// Replaces what depends on constants only by constants.
 pub fn fold_constants(graph: Graph) -> Graph {
@@ -35,9 +37,21 @@ pub fn fold_constants(graph: Graph) -> Graph {
 /// The graph and the results of every node to be replaced, by its first output.
 fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, (Graph, Vec<Tensor>)> {
     let producers = graph.producers();
+    let mut results = BTreeMap::new();
+    for position in choose(graph, &producers) {
+        let node = &graph.nodes[position];
+        let recipe = alone(graph, &producers, node);
+        if let Ok(tensors) = evaluate(&recipe, &[]) {
+            results.insert(node.outputs[0], (recipe, tensors));
+        }
+    }
+    results
+}
+
+/// Positions of the nodes to evaluate.
+fn choose(graph: &Graph, producers: &[Option<usize>]) -> BTreeSet<usize> {
     let known = known_values(graph);
-    let mut search =
-        Search { graph, producers: &producers, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
+    let mut search = Search { graph, producers, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
     for node in graph.nodes.iter().filter(|node| !node.outputs.iter().any(|output| known[*output])) {
         for (position, input) in node.inputs.iter().enumerate() {
             if known[*input] {
@@ -48,16 +62,7 @@ fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, (Graph, Vec<Tensor>)> {
     for output in graph.outputs.iter().filter(|output| known[output.value]) {
         search.visit(output.value, false);
     }
-    let chosen = search.chosen;
-    let mut results = BTreeMap::new();
-    for position in chosen {
-        let node = &graph.nodes[position];
-        let recipe = alone(graph, &producers, node);
-        if let Ok(tensors) = evaluate(&recipe, &[]) {
-            results.insert(node.outputs[0], (recipe, tensors));
-        }
-    }
-    results
+    search.chosen
 }
 
 /// Operands that are copied on every run where they are not buffers already.
@@ -205,7 +210,8 @@ impl Search<'_> {
         let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
         let small = bytes <= SMALL_BYTES.max(leaves.saturating_mul(MAX_GROWTH));
         let real = leaves > 0 || operations > CHEAP;
-        small && work <= MAX_WORK && (real || needs_buffer)
+        let bearable = work <= MAX_WORK.max(leaves.saturating_mul(WORK_PER_BYTE));
+        small && bearable && (real || needs_buffer)
     }
 }
 
@@ -298,4 +304,42 @@ fn alone(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Graph {
     };
     recipe.outputs = node.outputs.iter().map(output).collect();
     recipe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::text::parse;
+
+    /// How many nodes are evaluated of a graph that multiplies by what the statements make of constants.
+    fn chosen(constants: &str, statements: &str) -> usize {
+        let graph = parse(&format!(
+            "graph {{ {constants} input %x: f32[1, 2048, 8, 8] {statements}
+             %y: f32[1, 2048, 6, 6] = conv %x, %w stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1
+             output %y }}"
+        ));
+        let graph = graph.expect("the text parses");
+        choose(&graph, &graph.producers()).len()
+    }
+
+    #[test]
+    fn weights_of_any_size_are_dequantised() {
+        let constants = "const c0: i8[2048, 2048, 3, 3] weight = splat 3 const c1: i64[2048] weight = splat 1
+             const c2: f32[2048] weight = splat 0.5";
+        let statements = "%q: i8[2048, 2048, 3, 3] = constant c0 %i: i64[2048, 2048, 3, 3] = cast %q
+             %z: i64[2048] = constant c1 %zv: i64[2048, 2048, 3, 3] = view %z [i0]
+             %s: f32[2048] = constant c2 %sv: f32[2048, 2048, 3, 3] = view %s [i0]
+             %d: i64[2048, 2048, 3, 3] = sub %i, %zv %f: f32[2048, 2048, 3, 3] = cast %d
+             %w: f32[2048, 2048, 3, 3] = mul %f, %sv";
+        assert_eq!(chosen(constants, statements), 1);
+    }
+
+    #[test]
+    fn long_sums_of_weights_stay() {
+        let constants = "const c0: f32[2048, 2048] = splat 1 const c1: f32[2048, 18432] = splat 1";
+        let statements = "%a: f32[2048, 2048] = constant c0 %b: f32[2048, 18432] = constant c1
+             %p: f32[2048, 18432] = matmul %a, %b
+             %w: f32[2048, 2048, 3, 3] = view %p [i0, i1 * 9 + i2 * 3 + i3]";
+        assert_eq!(chosen(constants, statements), 0);
+    }
 }

@@ -1,0 +1,62 @@
+//! Products and convolutions of small integers are exact, to the largest number that sums may reach.
+
+use aoti_compiler::graph::text::parse;
+use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_runtime::{DType, DynTensor, Inline, Workspace};
+use aoti_tests::batch::{self, Processors};
+use aoti_tests::families;
+use bytes::Bytes;
+
+/// A product of such a depth with weights.
+fn product(depth: usize, weight: &str) -> String {
+    format!(
+        "graph \"product\" {{ const c0 \"w\": i8[{depth}, 37] weight {weight} input %x \"x\": u8[9, {depth}]
+         %q: i8[{depth}, 37] = constant c0 %w: i32[{depth}, 37] = cast %q %i: i32[9, {depth}] = cast %x
+         %z: i32[9, {depth}] = full 128 %c: i32[9, {depth}] = sub %i, %z
+         %y: i32[9, 37] = matmul %c, %w output %y \"y\" }}"
+    )
+}
+
+/// A convolution of images of eleven by eleven pixels.
+fn convolution(inputs: i64, weight: &str, elements: &str, groups: i64) -> String {
+    let channels = &weight[..2];
+    format!(
+        "graph \"convolution\" {{ const c0 \"w\": i8[{weight}] weight {elements} input %x \"x\": u8[2, {inputs}, 11, 11]
+         %q: i8[{weight}] = constant c0 %w: i32[{weight}] = cast %q %i: i32[2, {inputs}, 11, 11] = cast %x
+         %z: i32[2, {inputs}, 11, 11] = full 128 %c: i32[2, {inputs}, 11, 11] = sub %i, %z
+         %y: i32[2, {channels}, 11, 11] = conv %c, %w stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups {groups}
+         output %y \"y\" }}"
+    )
+}
+
+#[test]
+fn sums_of_small_integers_are_exact() {
+    let Some(compiler) = batch::compiler() else { return };
+    let folder = tempfile::tempdir().expect("a folder for the libraries");
+    let models = [
+        product(1024, "= splat -128"),
+        product(2500, "= random 1"),
+        product(2500, "= splat -128"),
+        convolution(20, "24, 20, 3, 3", "= random 2", 1),
+        convolution(110, "32, 110, 3, 3", "= splat 127", 1),
+        convolution(20, "20, 1, 3, 3", "= random 3", 20),
+    ];
+    let texts = models.clone().map(Bytes::from);
+    let built = batch::build(&compiler, &texts, Processors::ThisOne, folder.path()).expect("they compile");
+    for (text, model) in models.iter().zip(&built) {
+        let graph = parse(text).expect("it parses");
+        let shape = &graph.ty(graph.inputs[0].value).shape;
+        let sizes: Vec<usize> = shape.iter().map(|size| size.as_int().expect("a number") as usize).collect();
+        let count = sizes.iter().product();
+        // The first makes sums as large as they can be, the others odd ones, and large ones of odd numbers.
+        let below = |most: usize| (0..count).map(|k| (k * 97 % most) as u8).collect();
+        for data in [vec![0; count], below(255), below(61)] {
+            let x = DynTensor::from_bytes(DType::U8, &sizes, &data).expect("the data fit");
+            let mut y = DynTensor::empty(DType::I32);
+            let mut workspace = Workspace::new();
+            model.run(&[x.view()], &mut [&mut y], None, &mut workspace, &Inline).expect("it runs");
+            let expected: Vec<Tensor> = evaluate(&graph, &[families::to_interpreter(&x)]).expect("it runs");
+            assert_eq!(families::to_interpreter(&y), expected[0], "{text}");
+        }
+    }
+}
