@@ -37,7 +37,7 @@ mod windows;
 
 use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "kernels",
     "control",
     "attention",
@@ -49,6 +49,7 @@ const NAMES: [&str; 13] = [
     "together",
     "narrow",
     "order",
+    "grouped",
     ROUNDED,
     LIBRARY,
 ];

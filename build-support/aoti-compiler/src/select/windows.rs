@@ -10,14 +10,20 @@ use crate::symbolic::Expr;
 const MOST_CHANNELS: i64 = 16;
 /// Bytes of shared memory that a block may declare, less than all that there are without asking.
 const SHARED_BYTES: i64 = 40 * 1024;
-/// Bytes of shared memory of a tile of planes, so that a multiprocessor has several.
-const TILE_BYTES: i64 = 20 * 1024;
+/// Bytes of shared memory of a tile of planes, so that a multiprocessor has several, and of the weights of a block, which are copied
+/// before anything is computed.
+const TILE_BYTES: i64 = 32 * 1024;
+const WEIGHT_BYTES: i64 = 16 * 1024;
 /// Taps of a row whose elements are in registers at a time (`kRowTaps`), and neighbouring outputs of a thread where channels are
 /// first (`kRun`).
 const ROW_TAPS: i64 = 8;
 const RUN: i64 = 4;
 /// Numbers that a thread has in registers at most for the outputs of a row and for what they read, where channels are last.
 const WINDOW: i64 = 96;
+/// Taps of a row above which threads have fewer channels and more outputs, and elements from the first to the last of a row that any
+/// have.
+const LONG_ROW: i64 = 5;
+const LONGEST_SPAN: i64 = 256;
 /// Threads of a block.
 const PIXEL_THREADS: i64 = 128;
 const PLANE_THREADS: i64 = 128;
@@ -28,8 +34,8 @@ const LEAST_ITEMS: i64 = 32;
 const ENOUGH_BLOCKS: i64 = 264;
 /// Neighbouring threads whose loads make whole memory transactions, where there are as many channels.
 const SIDE_BY_SIDE: i64 = 16;
-/// Blocks from which on each does several times as much with the weights that it copies.
-const MANY_BLOCKS: i64 = 4096;
+/// How often a block computes outputs with the weights that it copies, at most.
+const MOST_TIMES: i64 = 8;
 /// Columns of a tile of planes where rows are longer, or their length is not known.
 const COLUMNS: i64 = 64;
 const UNKNOWN: (i64, i64) = (8, 32);
@@ -139,45 +145,59 @@ impl Windows {
     }
 
     fn all_pixel_blocks(&self) -> Vec<PixelBlock> {
-        let taps = self.kernel[2].min(ROW_TAPS);
-        let whole = 16 / self.size;
+        self.pixel_sides().map(|(lanes, side)| self.pixel_runs(lanes, side)).unwrap_or_default()
+    }
+
+    /// Channels of a thread, and threads side by side.
+    fn pixel_sides(&self) -> Option<(i64, i64)> {
         let channels = self.groups * self.each;
         // Of long rows of taps, registers hold more outputs and fewer channels.
-        let lanes = if taps > 5 { whole.min(4) } else { whole };
-        let Some(lanes) = [8, 4, 2, 1].into_iter().find(|own| *own <= lanes && channels % own == 0) else {
-            return vec![];
-        };
+        let whole = if self.row_taps() > LONG_ROW { (16 / self.size).min(4) } else { 16 / self.size };
+        let lanes = [8, 4, 2, 1].into_iter().find(|own| *own <= whole && channels % own == 0)?;
         let is_in_step =
             self.own == 1 || (self.own == self.each && (lanes % self.own == 0 || self.own % lanes == 0));
-        let Some(rows) = self.taps().and_then(|taps| taps.checked_mul(self.own)) else { return vec![] };
-        let fits = |side: &i64| {
-            let row = (side * lanes + 4) * self.sum;
-            rows.checked_mul(row).is_some_and(|bytes| bytes <= SHARED_BYTES)
-        };
+        let rows = self.taps()?.checked_mul(self.own).filter(|_| is_in_step)?;
         let vectors = channels / lanes;
-        let fitting: Vec<i64> = (1..=SIDE_BY_SIDE.min(vectors)).filter(fits).collect();
-        // Threads without channels are worse than shorter runs of threads.
-        let whole = fitting.iter().rev().find(|side| vectors % **side == 0 && 2 * **side >= vectors.min(8));
-        let Some(side) = whole.or(fitting.last()).copied().filter(|_| is_in_step) else { return vec![] };
+        let fitting = |most: i64| -> Vec<i64> {
+            let fits = |side: &i64| {
+                let row = (side * lanes + 4) * self.sum;
+                rows.checked_mul(row).is_some_and(|bytes| bytes <= most)
+            };
+            (1..=SIDE_BY_SIDE.min(vectors)).filter(fits).collect()
+        };
+        let fitting = [WEIGHT_BYTES, SHARED_BYTES].map(fitting).into_iter().find(|all| !all.is_empty())?;
+        let most = *fitting.last()?;
+        // Some threads without channels are worse than a few less side by side.
+        let whole = fitting.into_iter().rev().find(|side| vectors % side == 0 && 2 * side > most);
+        Some((lanes, whole.unwrap_or(most)))
+    }
+
+    /// Taps of a row whose elements are in registers at a time.
+    fn row_taps(&self) -> i64 {
+        self.kernel[2].min(ROW_TAPS)
+    }
+
+    /// The runs of outputs that threads can have, the best first.
+    fn pixel_runs(&self, lanes: i64, side: i64) -> Vec<PixelBlock> {
+        let taps = self.row_taps();
         // A window has no more elements than are read.
         let read = |outputs: i64| self.span(outputs, taps).min(outputs * taps);
         let registers = |outputs: i64| lanes * (read(outputs) + outputs) * self.sum / 4;
-        let held = |outputs: &i64| *outputs == 1 || registers(*outputs) <= WINDOW;
-        let most = if taps > 5 { 8 } else { 4 };
+        let held = |outputs: &i64| {
+            self.span(*outputs, taps) <= LONGEST_SPAN && (*outputs == 1 || registers(*outputs) <= WINDOW)
+        };
+        let most = if taps > LONG_ROW { 8 } else { 4 };
         let mut all: Vec<i64> = [8, 4, 2, 1].into_iter().filter(held).collect();
         // Runs that are longer than asked for come last.
         all.sort_by_key(|outputs| (*outputs > most, -*outputs));
-        let register_rows = |outputs: i64| self.span(outputs, taps) <= 256;
-        all.into_iter()
-            .filter(|outputs| register_rows(*outputs))
-            .map(|outputs| PixelBlock { lanes, side, outputs })
-            .collect()
+        all.into_iter().map(|outputs| PixelBlock { lanes, side, outputs }).collect()
     }
 
     /// How often a block computes outputs with the weights that it has in shared memory.
     pub(crate) fn again(&self, block: &PixelBlock, shape: &ConvShape) -> i64 {
         let blocks = self.blocks_of_pixels(block, shape);
-        if blocks.is_none_or(|blocks| blocks >= MANY_BLOCKS) { 4 } else { 1 }
+        let enough = blocks.map_or(MOST_TIMES, |blocks| blocks / (2 * ENOUGH_BLOCKS));
+        [MOST_TIMES, 4, 2].into_iter().find(|times| *times <= enough).unwrap_or(1)
     }
 
     /// The ways to compute it with channels first, the best first; none where it cannot be.
@@ -209,7 +229,7 @@ impl Windows {
     }
 
     fn plane_block(&self, shape: &ConvShape, items: i64) -> Option<PlaneBlock> {
-        if self.span(RUN, self.kernel[2].min(ROW_TAPS)) > 512 {
+        if self.span(RUN, self.row_taps()) > LONGEST_SPAN {
             return None;
         }
         let [_, high, wide] = shape.output.each_ref().map(Expr::as_int);
@@ -235,8 +255,8 @@ impl Windows {
         while !fits(1, rows, columns, TILE_BYTES) && columns > 2 * RUN {
             columns = (columns / 2 + RUN - 1) / RUN * RUN;
         }
-        // Planes that are smaller than a tile share one.
-        let covers = high == Some(rows) && wide == Some(columns);
+        // Planes that are smaller than a tile share one, and so do parts of rows that have no others beside them.
+        let covers = high == Some(rows) && (wide == Some(columns) || rows == 1);
         let of_group = runs(columns) * ((rows + own - 1) / own) * parts;
         let mut groups = if covers { (items / of_group).clamp(1, self.groups) } else { 1 };
         while groups > 1 && !fits(groups, rows, columns, TILE_BYTES) {
@@ -255,10 +275,13 @@ impl Windows {
     fn plane_bytes(&self, groups: i64, rows: i64, columns: i64) -> Option<i64> {
         let far = |count: i64, step: i64| (count - 1).checked_mul(step);
         let [deep, tall, broad] = self.kernel;
-        let high = far(rows, self.stride[1])?.checked_add(far(tall, self.dilation[1])?)?.checked_add(1)?;
+        // Threads of two rows may have one that is not asked for.
+        let high =
+            far(rows + 1, self.stride[1])?.checked_add(far(tall, self.dilation[1])?)?.checked_add(1)?;
         let runs = (columns + RUN - 1) / RUN;
         let wide = far(runs * RUN, self.stride[2])?.checked_add(far(broad, self.dilation[2])?)?;
-        let wide = wide.checked_add(4)?;
+        // What rows begin with and end with is rounded up.
+        let wide = wide.checked_add(8)?;
         let tile = high.checked_mul(wide)?.checked_mul(self.own.checked_mul(deep)?)?;
         let taps = deep.checked_mul(tall)?.checked_mul((broad.checked_add(3)?) / 4 * 4)?;
         let weights = taps.checked_mul(self.own * self.each)?;

@@ -26,6 +26,21 @@ constexpr int kRowTaps = 8;
 // Neighbouring outputs of a thread where channels are first.
 constexpr int kRun = 4;
 
+// What the threads of a block copy, so many at once that none waits for each by itself: put(number, get(number)).
+template <int Threads, int Count, class Get, class Put> AOTI_INLINE void copy_by_turns(const Get &get, const Put &put) {
+  constexpr int kAtOnce = 8;
+  using T = decltype(get(0));
+  AOTI_UNROLL_TIMES(1)
+  for (int first = thread_index(); first < Count; first += Threads * kAtOnce) {
+    T own[kAtOnce];
+    AOTI_UNROLL_TIMES(8)
+    for (int u = 0; u < kAtOnce; ++u) own[u] = first + u * Threads < Count ? get(first + u * Threads) : T{};
+    AOTI_UNROLL_TIMES(8)
+    for (int u = 0; u < kAtOnce; ++u)
+      if (first + u * Threads < Count) put(first + u * Threads, own[u]);
+  }
+}
+
 // Elements that so many outputs of a row read for so many taps.
 template <class W> AOTI_CONSTEXPR int span_of(int outputs, int taps) { return (outputs - 1) * W::kStrideX + (taps - 1) * W::kDilationX + 1; }
 
@@ -97,10 +112,10 @@ AOTI_INLINE void add_row_of_pixels(U (*sums)[V], const T *line, I columns, I cha
                                             weights + kWhole * kRowTaps * W::kOwn * Pitch);
 }
 
-// The same for outputs of one channel, of a row in shared memory that begins with the first output's first tap.
-template <class W, int Taps, int Rows, int Channels, class U>
+// The same for outputs of one channel, of a row in shared memory in which the first output's first tap is behind `Shift` elements.
+template <class W, int Taps, int Shift, int Rows, int Channels, class U>
 AOTI_INLINE void add_elements(U (*sums)[Rows][kRun], const U *row, int r, const U *weights, int pitch) {
-  constexpr int kSpan = span_of<W>(kRun, Taps);
+  constexpr int kSpan = Shift + span_of<W>(kRun, Taps);
   U window[(kSpan + 3) / 4 * 4];
   if constexpr (W::kDilationX <= 2) {
     AOTI_UNROLL_TIMES(64)
@@ -111,8 +126,8 @@ AOTI_INLINE void add_elements(U (*sums)[Rows][kRun], const U *row, int r, const 
     }
   } else {
     AOTI_UNROLL_TIMES(512)
-    for (int c = 0; c < kSpan; ++c)
-      if (is_read<W>(c, kRun, Taps)) window[c] = row[c];
+    for (int c = Shift; c < kSpan; ++c)
+      if (is_read<W>(c - Shift, kRun, Taps)) window[c] = row[c];
   }
   AOTI_UNROLL_TIMES(4)
   for (int a = 0; a < Rows; ++a) {
@@ -133,29 +148,41 @@ AOTI_INLINE void add_elements(U (*sums)[Rows][kRun], const U *row, int r, const 
       for (int k = 0; k < Taps; ++k) {
         AOTI_UNROLL_TIMES(4)
         for (int i = 0; i < kRun; ++i)
-          sums[o][a][i] = multiply_add(window[i * W::kStrideX + k * W::kDilationX], weight[k], sums[o][a][i]);
+          sums[o][a][i] = multiply_add(window[Shift + i * W::kStrideX + k * W::kDilationX], weight[k], sums[o][a][i]);
       }
     }
   }
 }
 
-template <class W, int Rows, int Channels, class U>
+template <class W, int Shift, int Rows, int Channels, class U>
 AOTI_INLINE void add_row_of_elements(U (*sums)[Rows][kRun], const U *row, int r, const U *weights, int pitch) {
   constexpr int kWhole = W::kWide / kRowTaps, kRest = W::kWide % kRowTaps;
   if constexpr (kWhole > 0) {
     AOTI_UNROLL_TIMES(1)
     for (int part = 0; part < kWhole; ++part)
-      add_elements<W, kRowTaps, Rows, Channels>(sums, row + part * kRowTaps * W::kDilationX, r, weights + part * kRowTaps, pitch);
+      add_elements<W, kRowTaps, Shift, Rows, Channels>(sums, row + part * kRowTaps * W::kDilationX, r, weights + part * kRowTaps, pitch);
   }
   if constexpr (kRest > 0)
-    add_elements<W, kRest, Rows, Channels>(sums, row + kWhole * kRowTaps * W::kDilationX, r, weights + kWhole * kRowTaps, pitch);
+    add_elements<W, kRest, Shift, Rows, Channels>(sums, row + kWhole * kRowTaps * W::kDilationX, r, weights + kWhole * kRowTaps, pitch);
 }
 
-// A tile of a few planes in shared memory, with what lies around them: [plane][tap along the first axis][row][column].
-template <class W, class U, int Planes, int Rows, int Columns> struct PlaneTile {
+// A few numbers to where such begin.
+template <class U, int N> AOTI_INLINE void write_whole(U *p, const Piece<U, N> &piece) {
+  constexpr int step = 16 / int(sizeof(U)) < N ? 16 / int(sizeof(U)) : N;
+  AOTI_UNROLL_TIMES(4)
+  for (int i = 0; i < N; i += step) {
+    Chunk<U, step> chunk;
+    __builtin_memcpy(&chunk, piece.at + i, sizeof chunk);
+    *(Chunk<U, step> *)(p + i) = chunk;
+  }
+}
+
+// A tile of a few planes in shared memory, with what lies around them: [plane][tap along the first axis][row][column]. Rows begin `Shift`
+// elements before the first output's first tap, where that is a multiple of 4 in the input's rows.
+template <class W, class U, int Planes, int Rows, int Columns, int Shift> struct PlaneTile {
   static constexpr int kHigh = (Rows - 1) * W::kStrideY + (W::kHigh - 1) * W::kDilationY + 1;
   static constexpr int kRuns = (Columns + kRun - 1) / kRun;
-  static constexpr int kPitch = ((kRuns - 1) * kRun * W::kStrideX + span_of<W>(kRun, W::kWide) + 3) / 4 * 4;
+  static constexpr int kPitch = ((kRuns - 1) * kRun * W::kStrideX + Shift + span_of<W>(kRun, W::kWide) + 3) / 4 * 4;
   static constexpr int kLines = Planes * W::kDeep * kHigh;
   static constexpr int kElements = kLines * kPitch;
 
@@ -164,7 +191,7 @@ template <class W, class U, int Planes, int Rows, int Columns> struct PlaneTile 
   static AOTI_INLINE void fill(U *tile, const T *x, const ConvSizes<I> &s, I first, I planes, const i32 *start) {
     constexpr int kLoads = (kPitch + Load - 1) / Load + 1, kCount = kLines * kLoads, kAtOnce = 4;
     // Loads are aligned, so that each lies inside a row or outside.
-    const i32 aligned = start[2] - ((start[2] % Load) + Load) % Load;
+    const i32 begin = start[2] - Shift, aligned = begin - ((begin % Load) + Load) % Load;
     AOTI_UNROLL_TIMES(1)
     for (int base = thread_index(); base < kCount; base += Threads * kAtOnce) {
       Piece<T, Load> pieces[kAtOnce];
@@ -181,10 +208,16 @@ template <class W, class U, int Planes, int Rows, int Columns> struct PlaneTile 
       AOTI_UNROLL_TIMES(4)
       for (int u = 0; u < kAtOnce; ++u) {
         const int number = base + u * Threads, line = number / kLoads;
-        const i32 at = aligned + number % kLoads * Load - start[2];
-        AOTI_UNROLL_TIMES(16)
-        for (int e = 0; e < Load; ++e)
-          if (number < kCount && u32(at + e) < u32(kPitch)) tile[line * kPitch + at + e] = widen<U>(pieces[u].at[e]);
+        const i32 at = aligned + number % kLoads * Load - begin;
+        if (number >= kCount) continue;
+        constexpr int kStore = Load < 4 ? 1 : 4;
+        AOTI_UNROLL_TIMES(8)
+        for (int e = 0; e < Load; e += kStore) {
+          Piece<U, kStore> own;
+          AOTI_UNROLL_TIMES(4)
+          for (int i = 0; i < kStore; ++i) own.at[i] = widen<U>(pieces[u].at[e + i]);
+          if (u32(at + e) < u32(kPitch)) write_whole(tile + line * kPitch + at + e, own);
+        }
       }
     }
   }
@@ -207,11 +240,12 @@ AOTI_INLINE void convolve_pixels(const T *x, const T *w, const ConvSizes<I> &s, 
   for (I unit = block_index(); unit < across * groups; unit += block_count()) {
     const I side = unit % across * kSide, channel = side + lane * V;
     barrier();
-    for (int i = thread_index(); i < kSide * W::kOwn * W::kTaps; i += Threads) {
-      const int own = i / (W::kOwn * W::kTaps), tap = i % W::kTaps, product = i / W::kTaps % W::kOwn;
-      const bool is_inside = side + own < s.out_channels;
-      weights[(tap * W::kOwn + product) * kPitch + own] = is_inside ? widen<U>(w[side * (W::kOwn * W::kTaps) + i]) : U(0);
-    }
+    constexpr int kChannel = W::kOwn * W::kTaps;
+    const T *from = w + side * kChannel;
+    const i32 inside = i32(min_i64(s.out_channels - side, kSide)) * kChannel;
+    copy_by_turns<Threads, kSide * kChannel>([&](int i) { return i < inside ? from[i] : T{}; }, [&](int i, T own) {
+      weights[(i % W::kTaps * W::kOwn + i / W::kTaps % W::kOwn) * kPitch + i / kChannel] = widen<U>(own);
+    });
     barrier();
     AOTI_UNROLL_TIMES(1)
     for (int again = 0; again < Again; ++again) {
@@ -256,15 +290,16 @@ AOTI_INLINE void convolve_pixels(const T *x, const T *w, const ConvSizes<I> &s, 
 
 // Channels first: tiles of Rows by Columns outputs of `Groups` groups for a block; a thread has a run of `Own` rows and some channels
 // of a group. Rows of the input are multiples of `Load`, those of the output of `Lanes`, which the epilogue gets at a time.
-template <class Sum, class W, int Groups, int Rows, int Columns, int Own, int Channels, int Load, int Lanes, int Threads, class T, class I,
-          class Epilogue>
+template <class Sum, class W, int Groups, int Rows, int Columns, int Own, int Channels, int Shift, int Load, int Lanes, int Threads,
+          class T, class I, class Epilogue>
 AOTI_INLINE void convolve_planes(const T *x, const T *w, const ConvSizes<I> &s, const Epilogue &epilogue) {
   using namespace detail;
   using U = typename Wrapping<Sum>::type;
-  using Tile = PlaneTile<W, U, Groups * W::kOwn, Rows, Columns>;
   // Rows of taps are padded, so that they are read four at a time.
   constexpr int kWide = (W::kWide + 3) / 4 * 4, kPlane = W::kDeep * W::kHigh * kWide, kPitch = W::kOwn * kPlane;
-  constexpr int kDown = (Rows + Own - 1) / Own, kParts = W::kEach / Channels, kItems = Groups * kParts * kDown * Tile::kRuns;
+  constexpr int kDown = (Rows + Own - 1) / Own, kParts = W::kEach / Channels, kRuns = (Columns + kRun - 1) / kRun;
+  constexpr int kItems = Groups * kParts * kDown * kRuns;
+  using Tile = PlaneTile<W, U, Groups * W::kOwn, kDown * Own, Columns, Shift>;
   alignas(16) AOTI_SHARED U tile[Tile::kElements];
   alignas(16) AOTI_SHARED U weights[Groups * W::kEach * kPitch];
   const I across = ceil_div(s.out[2], I(Columns)), down = ceil_div(s.out[1], I(Rows)), all = s.batch * s.groups;
@@ -276,16 +311,14 @@ AOTI_INLINE void convolve_planes(const T *x, const T *w, const ConvSizes<I> &s, 
                           i32(column0 * W::kStrideX - s.padding[2])};
     barrier();
     Tile::template fill<Threads, Load>(tile, x, s, I(first * W::kOwn), I(all * W::kOwn), start);
-    for (int i = thread_index(); i < Groups * W::kEach * W::kOwn * W::kTaps; i += Threads) {
-      constexpr int kGroup = W::kEach * W::kOwn * W::kTaps;
-      const I group = (first + i / kGroup) % s.groups;
-      weights[i / W::kWide * kWide + i % W::kWide] = widen<U>(w[group * kGroup + i % kGroup]);
-    }
+    constexpr int kGroup = W::kEach * W::kOwn * W::kTaps;
+    copy_by_turns<Threads, Groups * kGroup>([&](int i) { return w[(first + i / kGroup) % s.groups * kGroup + i % kGroup]; },
+                                            [&](int i, T own) { weights[i / W::kWide * kWide + i % W::kWide] = widen<U>(own); });
     barrier();
     AOTI_UNROLL_TIMES(1)
     for (int item = thread_index(); item < kItems; item += Threads) {
-      const int run = item % Tile::kRuns * kRun, row = item / Tile::kRuns % kDown * Own;
-      const int part = item / (Tile::kRuns * kDown) % kParts, group = item / (Tile::kRuns * kDown * kParts);
+      const int run = item % kRuns * kRun, row = item / kRuns % kDown * Own;
+      const int part = item / (kRuns * kDown) % kParts, group = item / (kRuns * kDown * kParts);
       if (first + group >= all || row0 + row >= s.out[1] || column0 + run >= s.out[2]) continue;
       U sums[Channels][Own][kRun] = {};
       const U *taps = weights + (group * W::kEach + part * Channels) * kPitch;
@@ -293,9 +326,9 @@ AOTI_INLINE void convolve_planes(const T *x, const T *w, const ConvSizes<I> &s, 
       for (int plane = 0; plane < W::kOwn * W::kDeep; ++plane) {
         const U *from = tile + ((group * W::kOwn * W::kDeep + plane) * Tile::kHigh + row * W::kStrideY) * Tile::kPitch + run * W::kStrideX;
         constexpr int kReach = (Own - 1) * W::kStrideY + (W::kHigh - 1) * W::kDilationY + 1;
-        AOTI_UNROLL_TIMES(1)
-        for (int r = 0; r < kReach && row * W::kStrideY + r < Tile::kHigh; ++r)
-          add_row_of_elements<W, Own, Channels>(sums, from + r * Tile::kPitch, r, taps + plane * W::kHigh * kWide, kPitch);
+        AOTI_UNROLL_TIMES(4)
+        for (int r = 0; r < kReach; ++r)
+          add_row_of_elements<W, Shift, Own, Channels>(sums, from + r * Tile::kPitch, r, taps + plane * W::kHigh * kWide, kPitch);
       }
       const I image = (first + group) / s.groups, channel0 = (first + group) % s.groups * W::kEach + part * Channels;
       AOTI_UNROLL_TIMES(4)

@@ -85,9 +85,11 @@ fn planes(windows: &Windows, block: &PlaneBlock, shape: &ConvShape, is_last: boo
     let PlaneBlock { groups, rows, columns, own, channels } = block;
     let [deep, high, wide] = &shape.output;
     let load = windows.load(&shape.input[2]);
+    // Tiles begin at multiples of four columns.
+    let shift = if load < 4 { 0 } else { (-shape.padding[2]).rem_euclid(4) };
     let is_whole = |lanes: &i64| !is_last && wide.modulo(&Expr::int(*lanes)).is(0) && columns % lanes == 0;
     let lanes = [4, 2].into_iter().find(is_whole).unwrap_or(1);
     let tiles = &(&pieces(high, *rows) * &pieces(wide, *columns)) * deep;
     let units = &tiles * &pieces(&(&shape.batch * shape.groups), *groups);
-    (format!("{groups}, {rows}, {columns}, {own}, {channels}, {load}, {lanes}, {threads}"), units)
+    (format!("{groups}, {rows}, {columns}, {own}, {channels}, {shift}, {load}, {lanes}, {threads}"), units)
 }
