@@ -196,7 +196,8 @@ impl Windows {
     /// How often a block computes outputs with the weights that it has in shared memory.
     pub(crate) fn again(&self, block: &PixelBlock, shape: &ConvShape) -> i64 {
         let blocks = self.blocks_of_pixels(block, shape);
-        let enough = blocks.map_or(MOST_TIMES, |blocks| blocks / (2 * ENOUGH_BLOCKS));
+        // Where sizes are not known, outputs may be few.
+        let enough = blocks.map_or(2, |blocks| blocks / (2 * ENOUGH_BLOCKS));
         [MOST_TIMES, 4, 2].into_iter().find(|times| *times <= enough).unwrap_or(1)
     }
 

@@ -4,6 +4,37 @@
 
 using namespace aoti;
 
+AOTI_KERNEL(128) k_p(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i32 s0, i32 s1) {
+  (void)run;
+  begin_kernel();
+  using Taps = Window<1, 1, 1, 1, 5, 1, 1, 1, 1>;
+  const ConvSizes<i32> shape{s0, 8, 8, 8, {1, 1, s1}, {1, 1, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 2}, {1, 1, s1}};
+  convolve_planes<f32, Taps, 8, 1, 32, 1, 1, 0, 1, 1, 128>(whole<f32>(in0), in1, shape,
+      [&](i32 i0, i32 i1, i32 i2, auto lanes, auto sum) {
+        (void)i0, (void)i1, (void)i2;
+        const auto t0 = sum;
+        const auto t1 = tanh(t0);
+        store(lanes, out0 + (i2 + 8 * (s1 * i0) + (s1 * i1)), t1);
+      });
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_p)
+
+AOTI_KERNEL(128) k_r(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i32 s0, i32 s1) {
+  (void)run;
+  begin_kernel();
+  using Taps = Window<1, 1, 1, 1, 5, 1, 1, 1, 2>;
+  const ConvSizes<i32> shape{s0, 8, 8, 8, {1, 1, s1}, {1, 1, 5}, {1, 1, 1}, {1, 1, 2}, {0, 0, 4}, {1, 1, s1}};
+  convolve_planes<f32, Taps, 8, 1, 32, 1, 1, 0, 1, 1, 128>(whole<f32>(in0), in1, shape,
+      [&](i32 i0, i32 i1, i32 i2, auto lanes, auto sum) {
+        (void)i0, (void)i1, (void)i2;
+        const auto t0 = sum;
+        store(lanes, out0 + (i2 + 8 * (s1 * i0) + (s1 * i1)), t0);
+      });
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_r)
+
 AOTI_KERNEL(128) k_a(Run run, const f16 *in0, const f16 *__restrict__ in1, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
