@@ -34,10 +34,12 @@ mod places;
 mod repeated;
 #[path = "device/scatters.rs"]
 mod scatters;
+#[path = "device/windows.rs"]
+mod windows;
 
 use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "kernels",
     "control",
     "attention",
@@ -50,6 +52,7 @@ const NAMES: [&str; 14] = [
     "narrow",
     "order",
     "scatters",
+    "grouped",
     ROUNDED,
     LIBRARY,
 ];
@@ -556,6 +559,22 @@ fn drawn_scatters_agree_with_the_evaluator() {
         emulated("scatters", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
     }
     assert_eq!(seen.len(), 6, "{seen:?}");
+}
+
+#[test]
+fn drawn_convolutions_of_few_channels_a_group_agree_with_the_evaluator() {
+    const EACH: usize = 12;
+    let wanted = std::env::var("AOTI_DRAWN_WINDOWS").ok().and_then(|count| count.parse().ok());
+    for part in 0..wanted.unwrap_or(3 * EACH).div_ceil(EACH) {
+        let text = windows::graph(part as u64, EACH);
+        let machine = [NVIDIA, GFX9, GFX11][part % 3];
+        let bundle = compiled_text("windows", text.clone(), machine.architecture);
+        let source = kernels(&bundle);
+        let calls = |template: &str| source.matches(&format!("{template}<")).count();
+        let [pixels, planes] = ["convolve_pixels", "convolve_planes"].map(calls);
+        assert!(pixels > 0 && planes > 0 && pixels + planes == EACH, "{pixels} and {planes}: {text}");
+        emulated("windows", &text, machine);
+    }
 }
 
 #[test]

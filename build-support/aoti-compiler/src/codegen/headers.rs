@@ -66,6 +66,7 @@ headers![
     "gpu/unit_fill.h",
     "gpu/unit_roles.h",
     "gpu/units.h",
+    "gpu/windows.h",
     "lanes.h",
     "levels.h",
     "linalg.h",

@@ -9,7 +9,7 @@ use super::element::Element;
 use super::neighbourhood::neighbourhoods;
 use super::realize::count_uses;
 use crate::dtype::DType;
-use crate::graph::{Graph, Node, Op, ValueId};
+use crate::graph::{Conv, Graph, Node, Op, TensorType, ValueId};
 use crate::loops::Channels;
 use crate::questions::Questions;
 use crate::select;
@@ -103,9 +103,19 @@ fn is_fitting(graph: &Graph, node: &Node, target: &Target) -> bool {
         Target::Gpu(_) => {
             let is_float = matches!(weight.dtype, DType::F16 | DType::Bf16 | DType::F32);
             let is_fixed = weight.shape.iter().all(|size| size.as_int().is_some());
-            is_float && is_fixed && !conv.transposed && conv.groups == 1 && !conv.stride.is_empty()
+            let fits = conv.groups == 1
+                || select::windows::has_window_template(conv, weight)
+                || has_wide_groups(conv, weight);
+            is_float && is_fixed && !conv.transposed && fits && !conv.stride.is_empty()
         }
     }
+}
+
+/// Whether a thread reads several channels of a group at a time.
+fn has_wide_groups(conv: &Conv, weight: &TensorType) -> bool {
+    let is_whole = |channels: Option<i64>| channels.is_some_and(|channels| channels % SIDE_BY_SIDE == 0);
+    let each = weight.shape[0].as_int().map(|channels| channels / conv.groups.max(1));
+    is_whole(weight.shape[CHANNELS].as_int()) && is_whole(each)
 }
 
 fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
@@ -209,10 +219,12 @@ mod tests {
             "graph \"g\" {{
               const c0 \"w\": f32[8, 8, 3, 3] = splat 0.5
               const c1 \"v\": f32[8, 1, 3, 3] = splat 0.5
+              const c2 \"u\": f32[16, 4, 3, 3] = splat 0.5
               input %x \"x\": f32[2, 8, 6, 6]
               %w: f32[8, 8, 3, 3] = constant c0
               %again: f32[8, 8, 3, 3] = constant c0
               %v: f32[8, 1, 3, 3] = constant c1
+              %u: f32[16, 4, 3, 3] = constant c2
               {body}
             }}"
         );
@@ -271,10 +283,19 @@ mod tests {
 
     #[test]
     fn what_has_no_template_reads_channels_first() {
-        let program = lowered(&two("%b: f32[2, 8, 6, 6] = tanh %a", "[2, 8, 6, 6]", 8, "v"), &gpu());
+        let program = lowered(&two("%b: f32[2, 8, 6, 6] = tanh %a", "[2, 16, 6, 6]", 2, "u"), &gpu());
         assert_eq!(
             convolutions(&program),
             [(Channels::First, Channels::Last), (Channels::First, Channels::First)]
+        );
+    }
+
+    #[test]
+    fn few_channels_a_group_are_read_with_channels_last_on_gpus() {
+        let program = lowered(&two("%b: f32[2, 8, 6, 6] = tanh %a", "[2, 8, 6, 6]", 8, "v"), &gpu());
+        assert_eq!(
+            convolutions(&program),
+            [(Channels::First, Channels::Last), (Channels::Last, Channels::First)]
         );
     }
 
@@ -321,7 +342,7 @@ mod tests {
     #[test]
     fn views_that_mix_channels_with_pixels_end_a_layout() {
         let between = "%b: f32[2, 8, 6, 6] = view %a [i0, i2 + 2, min(i1, 5), i3]";
-        let program = lowered(&two(between, "[2, 8, 6, 6]", 8, "v"), &gpu());
+        let program = lowered(&two(between, "[2, 16, 6, 6]", 2, "u"), &gpu());
         assert_eq!(convolutions(&program)[1].0, Channels::First);
     }
 

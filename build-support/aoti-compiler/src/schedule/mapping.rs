@@ -167,6 +167,8 @@ pub enum Multiplier {
     FewUnits,
     /// Threads with a few sums each.
     Threads,
+    /// Threads with the windows of neighbouring outputs of a convolution: `select/windows.rs`.
+    Windows,
     /// Matrix units, where the device has them.
     Units,
     /// Matrix units, of `f32` that is rounded to TF32.

@@ -137,7 +137,7 @@ impl Setting {
             Template::Gemm(Gemm::PackedNarrow) => 1,
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
             Template::Gemm(Gemm::Any | Gemm::Library(_)) => 1,
-            Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
+            Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Windows | Conv::Any) => 1,
             Template::Conv(Conv::Pixels) => 5,
             Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
             Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
@@ -184,6 +184,7 @@ impl Setting {
                 "a convolution by products of tiles of 2 x 2 pixels, channels last"
             }
             Template::Conv(Conv::DepthwisePixels) => "a convolution channel by channel, channels last",
+            Template::Conv(Conv::Windows) => "a convolution of few channels a group",
             Template::Conv(Conv::Any) => "a convolution tap by tap",
             Template::Conv(Conv::Transposed) => "a transposed convolution as products",
             Template::Conv(Conv::TransposedAny) => "a transposed convolution tap by tap",
@@ -220,6 +221,7 @@ impl fmt::Display for Layout {
                     Multiplier::Few => "threads that share a row",
                     Multiplier::FewUnits => "matrix units, weights read once",
                     Multiplier::Threads => "threads",
+                    Multiplier::Windows => "threads with windows",
                     Multiplier::Units => "matrix units",
                     Multiplier::RoundedUnits => "matrix units as TF32",
                 };

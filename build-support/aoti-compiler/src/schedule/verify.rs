@@ -9,7 +9,7 @@
 use super::Schedule;
 use super::map::{brings, is_of_whole_loads};
 use super::mapping::{
-    Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams,
+    Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
 use super::memory::largest_scratch;
 use super::scatter::Scatter;
@@ -17,6 +17,7 @@ use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
 use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, RowOp, Storage};
 use crate::select::sorting;
+use crate::select::windows::window_blocks;
 use crate::select::{Choice, Template, libraries};
 use crate::target::{GpuTarget, Target};
 
@@ -130,11 +131,19 @@ fn check_units(schedule: &Schedule, kernel: &Kernel, by: Multiplier, gpu: &GpuTa
         Multiplier::FewUnits => product.is_some_and(|matmul| {
             matmul.dtype.is_half() && is_of_whole_loads(&schedule.program, matmul, gpu)
         }),
+        Multiplier::Windows => return None,
         Multiplier::Units | Multiplier::RoundedUnits => {
             product.is_none_or(|matmul| !matmul.widens(&schedule.program))
         }
     };
     (!fits).then(|| "matrix units do not read operands as these are".to_owned())
+}
+
+/// Whether a kernel is a convolution of which there are such windows.
+fn has_windows(program: &Program, kernel: &Kernel, tile: &Tile) -> bool {
+    let KernelKind::Convolution(conv) = &kernel.kind else { return false };
+    let blocks = window_blocks(program, conv);
+    blocks.iter().any(|block| block.tile() == [tile.rows, tile.columns] && block.threads() == tile.threads)
 }
 
 fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec<String> {
@@ -178,6 +187,9 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                         findings.push("no block can have such a tile".to_owned());
                     }
                     findings.extend(check_units(schedule, kernel, tile.by, gpu));
+                    if tile.by == Multiplier::Windows && !has_windows(&schedule.program, kernel, tile) {
+                        findings.push("it has no such windows".to_owned());
+                    }
                     let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
                     let has_depth = !is_attention || tile.by == Multiplier::Few;
                     let most = if has_depth { gpu.cluster_blocks } else { 1 };

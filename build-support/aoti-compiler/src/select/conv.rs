@@ -1,6 +1,7 @@
 //! Ways to compute a convolution.
 
 use super::scratch::PANEL;
+use super::windows::window_blocks;
 use super::{
     Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights,
     scratch, typical,
@@ -88,6 +89,13 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         } else {
             add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), depthwise_work(&shape));
         }
+        return all;
+    }
+    if matches!(target, Target::Gpu(_)) && !window_blocks(program, conv).is_empty() {
+        // Ordinary units multiply, and tiles of groups that are so small are mostly empty.
+        add(Conv::Windows, None, Scratch::default(), Cost::of(Item::Loaded, products));
+        let form = if conv.depth_is_by_tap() { by_tap(&shape) } else { None };
+        add(Conv::Any, form, Scratch::default(), Cost::of(Item::Single, products));
         return all;
     }
     if conv.depth_is_by_tap() {
@@ -178,7 +186,8 @@ fn channel_panels(shape: &ConvShape) -> Option<Form> {
 }
 
 fn by_tap(shape: &ConvShape) -> Option<Form> {
-    let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)?);
+    let (channels, groups) = (fixed(&shape.out_channels)?, size(shape.groups)?);
+    let in_channels = fixed(&shape.in_channels)? / groups.max(1);
     Some(Packing::ByTap { channels, in_channels, taps: fixed(&shape.taps())? }.into())
 }
 

@@ -12,6 +12,7 @@ mod scratch;
 pub(crate) mod sorting;
 #[cfg(test)]
 mod tests;
+pub(crate) mod windows;
 
 pub(crate) use conv::{has_pixel_template, may_round};
 pub use library::{LibraryMatrix, LibraryProduct};
@@ -75,6 +76,8 @@ pub enum Conv {
     Winograd,
     /// Channels last, one output channel for each input channel.
     DepthwisePixels,
+    /// On GPUs, few channels a group: neighbouring outputs with their windows in registers.
+    Windows,
     /// A tap at a time, for every element type.
     Any,
     /// Transposed: products with every tap, then their sums.

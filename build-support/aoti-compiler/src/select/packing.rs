@@ -46,7 +46,7 @@ pub enum Packing {
     ByTap {
         /// Output channels.
         channels: usize,
-        /// Input channels.
+        /// Input channels of a group.
         in_channels: usize,
         /// Elements of a kernel in one channel.
         taps: usize,

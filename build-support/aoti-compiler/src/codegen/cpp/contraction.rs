@@ -392,7 +392,8 @@ impl Printer<'_> {
                     self.split("conv_units(shape)", &call)
                 )
             }
-            Conv::Any => {
+            // Windows are a way of GPUs; any code computes the same.
+            Conv::Any | Conv::Windows => {
                 let call = format!("conv_any<{sum}, AOTI_LANES>(shape, begin, end, {x}, {w}, epilogue);");
                 pixels() + &self.split("conv_any_units(shape)", &call)
             }

@@ -98,7 +98,9 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Pixels) => &[Header::Pixels],
         Template::Conv(Conv::Winograd) => &[Header::Winograd],
         Template::Conv(Conv::DepthwisePixels) => &[Header::DepthwisePixels],
-        Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
+        Template::Conv(Conv::Any | Conv::Windows | Conv::TransposedAny) => {
+            &[Header::Conv, Header::ContractAny]
+        }
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
         Template::Attention => &[Header::Attention],
         Template::Rows => header_of_rows(kernel),

@@ -26,7 +26,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         Multiplier::Few | Multiplier::FewUnits => {
             (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h")
         }
-        Multiplier::Threads => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
+        Multiplier::Threads | Multiplier::Windows => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
         Multiplier::Units | Multiplier::RoundedUnits => {
             (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h")
         }

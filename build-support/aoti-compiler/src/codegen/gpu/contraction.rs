@@ -96,7 +96,7 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
 fn lanes(tile: &Tile, dtype: DType) -> i64 {
     match tile.by {
         Multiplier::Few | Multiplier::FewUnits => 1,
-        Multiplier::Threads => 4,
+        Multiplier::Threads | Multiplier::Windows => 4,
         Multiplier::Units | Multiplier::RoundedUnits => 16 / dtype.size() as i64,
     }
 }
@@ -114,7 +114,7 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
             let early = if early { ", true" } else { "" };
             format!("contract_skinny<{}, {rows}{early}>(column0, m, n, k,\n", type_name(dtype))
         }
-        Multiplier::Threads => {
+        Multiplier::Threads | Multiplier::Windows => {
             format!(
                 "contract<{}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n",
                 sum_type(dtype)
@@ -135,7 +135,7 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
 
 fn header(tile: &Tile) -> &'static str {
     match tile.by {
-        Multiplier::Few | Multiplier::Threads => "gpu/contract.h",
+        Multiplier::Few | Multiplier::Threads | Multiplier::Windows => "gpu/contract.h",
         Multiplier::FewUnits => "gpu/skinny.h",
         Multiplier::Units if tile.copiers > 0 => "gpu/unit_roles.h",
         Multiplier::Units | Multiplier::RoundedUnits => "gpu/units.h",

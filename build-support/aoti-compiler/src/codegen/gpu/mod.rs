@@ -9,6 +9,7 @@ mod nest;
 pub mod program;
 mod rows;
 mod scatter;
+mod windows;
 
 use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
@@ -19,7 +20,7 @@ use super::headers::Header;
 use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
+use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
 use crate::schedule::tensor_map::TensorMap;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::collections::BTreeSet;
@@ -166,6 +167,9 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
         (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
             contraction::matmul(program, &parameters, matmul, tile)
+        }
+        (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
+            windows::print(program, &parameters, conv, tile)
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
             contraction::convolution(program, &parameters, conv, tile)

@@ -28,4 +28,5 @@ mod symbols;
 mod values;
 
 pub use import::import;
+#[cfg(feature = "onnx")]
 pub(super) use origin::source as source_line;

@@ -15,7 +15,7 @@ pub(super) use tiles::{brings, is_of_whole_loads};
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
 use crate::loops::{Kernel, Program, Stage};
 use crate::questions::Shares;
-use crate::select::Choice;
+use crate::select::{Choice, Conv, Template};
 use crate::symbolic::{Ranges, Symbol};
 use crate::target::{Cost, GpuTarget, Item, Target};
 
@@ -57,7 +57,7 @@ pub(super) fn keeps_rows_in_registers(
     ranges: &dyn Ranges,
     target: &GpuTarget,
 ) -> bool {
-    let mappings = simt::map(program, kernel, ranges, target);
+    let mappings = simt::map(program, kernel, false, ranges, target);
     matches!(mappings.first(), Some(GpuMapping::Teams(teams)) if teams.rows == Rows::Registers)
 }
 
@@ -72,7 +72,8 @@ pub(super) fn map(
     match target {
         Target::Cpu(cpu) => cpu::map(program, kernel, choice, cpu),
         Target::Gpu(gpu) => {
-            let mappings = simt::map(program, kernel, ranges, gpu).into_iter();
+            let by_windows = choice.template == Template::Conv(Conv::Windows);
+            let mappings = simt::map(program, kernel, by_windows, ranges, gpu).into_iter();
             let laid = |mapping| {
                 let extra = simt::cost(program, kernel, &mapping);
                 Laid { extra, ..Laid::plain(Mapping::Gpu(mapping)) }

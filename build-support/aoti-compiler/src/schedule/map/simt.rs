@@ -52,6 +52,7 @@ fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i
 pub(super) fn map(
     program: &Program,
     kernel: &Kernel,
+    by_windows: bool,
     ranges: &dyn Ranges,
     target: &GpuTarget,
 ) -> Vec<GpuMapping> {
@@ -74,6 +75,7 @@ pub(super) fn map(
             scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
         }
         KernelKind::MatMul(matmul) => tiles(tiles::of_product(program, matmul, index, target)),
+        KernelKind::Convolution(conv) if by_windows => tiles(tiles::of_windows(program, conv, index)),
         KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
         KernelKind::Attention(own) => tiles(attention::map(program, own, index, target)),
         KernelKind::Rows(own) => {

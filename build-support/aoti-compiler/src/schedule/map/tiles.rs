@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
 use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
 use crate::schedule::tensor_map::{ROW_BYTES, tensor_maps};
+use crate::select::windows::{WindowBlock, window_blocks};
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
 
@@ -280,6 +281,16 @@ pub(super) fn of_convolution(
     candidates(&contraction, index, target)
 }
 
+/// The same of one of few channels a group, by threads with windows.
+pub(super) fn of_windows(program: &Program, conv: &Convolution, index: IndexWidth) -> Vec<Tile> {
+    let blocks = window_blocks(program, conv).into_iter();
+    let tile = |block: WindowBlock| {
+        let [rows, columns] = block.tile();
+        Tile { threads: block.threads(), ..plain(Multiplier::Windows, rows, columns, index) }
+    };
+    blocks.map(tile).collect()
+}
+
 /// The tiles that a contraction can have; the first is taken without a record, the others are of its kind.
 fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let typical = choose(contraction, index, target);
@@ -297,7 +308,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
         (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
         (Multiplier::Threads, Kind::Halves) => plain().collect(),
         (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
-        (Multiplier::Units | Multiplier::RoundedUnits, Kind::Halves) => vec![],
+        (Multiplier::Units | Multiplier::RoundedUnits, Kind::Halves) | (Multiplier::Windows, _) => vec![],
     };
     let mut tiles = vec![typical];
     for tile in others {

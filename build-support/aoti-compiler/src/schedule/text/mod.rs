@@ -54,6 +54,7 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Conv(Conv::Pixels), "conv.pixels"),
     (Template::Conv(Conv::Winograd), "conv.winograd"),
     (Template::Conv(Conv::DepthwisePixels), "conv.depthwise_pixels"),
+    (Template::Conv(Conv::Windows), "conv.windows"),
     (Template::Conv(Conv::Any), "conv.any"),
     (Template::Conv(Conv::Transposed), "conv.transposed"),
     (Template::Conv(Conv::TransposedAny), "conv.transposed_any"),

@@ -152,6 +152,7 @@ pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxEr
         ("few", Multiplier::Few),
         ("few_units", Multiplier::FewUnits),
         ("threads", Multiplier::Threads),
+        ("windows", Multiplier::Windows),
         ("units", Multiplier::Units),
         ("tf32", Multiplier::RoundedUnits),
     ];

@@ -133,6 +133,7 @@ pub(super) fn multiplier_text(by: Multiplier) -> &'static str {
         Multiplier::Few => "few",
         Multiplier::FewUnits => "few_units",
         Multiplier::Threads => "threads",
+        Multiplier::Windows => "windows",
         Multiplier::Units => "units",
         Multiplier::RoundedUnits => "tf32",
     }

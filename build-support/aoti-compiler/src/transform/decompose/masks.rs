@@ -67,6 +67,7 @@ pub(super) fn hits(
 }
 
 /// For each axis of a mask, the coordinates of its first `size` true elements, whose number is known to be that.
+#[cfg(feature = "onnx")]
 pub(crate) fn hits_of(cx: &mut Context, mask: ValueId, size: &Expr) -> Result<Vec<ValueId>, RuleError> {
     Ok(hits(cx, mask, size, false)?.0)
 }

@@ -13,12 +13,14 @@ mod registry;
 mod run;
 
 pub use args::Args;
+#[cfg(feature = "onnx")]
 pub(crate) use attention::{default_scale, hide, scaled, share_heads, softmax as attention_softmax};
 pub use context::{Context, RuleError};
 pub use data_checks::Check;
 pub use formula::Formula;
 #[cfg(feature = "onnx")]
 pub(crate) use fourier::{Direction, Signal};
+#[cfg(feature = "onnx")]
 #[cfg(feature = "onnx")]
 pub(crate) use masks::hits_of;
 pub use operand::Operand;
