@@ -23,9 +23,13 @@ pub(super) fn text(interface: &Interface, identifier: &str) -> String {
         "aoti_runtime::include_model!(\"{identifier}\");\n\nfn main() -> Result<(), aoti_runtime::Error> {{\n    \
          let model = {identifier}::Model::load()?;\n"
     ));
+    // Nobody's first run is of nothing; sizes that follow from others are left to be the least that they can be.
+    let dims = interface.inputs.iter().flat_map(|input| &input.dims);
+    let is_name = |text: &String| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let least = i64::from(dims.filter_map(|dim| dim.expression.as_ref()).all(is_name));
     let mut fields = Vec::new();
     for (index, (field, value)) in inputs.iter().zip(&interface.inputs).enumerate() {
-        let sizes: Vec<i64> = value.dims.iter().map(|dim| dim.min).collect();
+        let sizes: Vec<i64> = value.dims.iter().map(|dim| dim.min.max(least.min(dim.max))).collect();
         let elements = sizes.iter().fold(1i64, |product, size| product.saturating_mul(*size));
         text.push_str(&format!("    // {}\n", describe(field, value)));
         text.push_str(&format!("    let data_{index} = vec![{}; {elements}];\n", zero(value.element)));

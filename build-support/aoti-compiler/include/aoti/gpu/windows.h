@@ -336,10 +336,11 @@ AOTI_INLINE void convolve_planes(const T *x, const T *w, const ConvSizes<I> &s, 
         AOTI_UNROLL_TIMES(4)
         for (int a = 0; a < Own; ++a) {
           const I y = row0 + row + a, pixel = (slice * s.out[1] + y) * s.out[2] + column0 + run;
-          if (row + a >= Rows || y >= s.out[1]) break;
+          if (row + a >= Rows || y >= s.out[1]) continue;
           AOTI_UNROLL_TIMES(4)
           for (int i = 0; i < kRun; i += Lanes) {
-            if (run + i >= Columns || column0 + run + i >= s.out[2]) break;
+            // A loop that ends early is not unrolled by every compiler.
+            if (run + i >= Columns || column0 + run + i >= s.out[2]) continue;
             Vec<Sum, Lanes> lanes;
             __builtin_memcpy(&lanes, sums[o][a] + i, sizeof lanes);
             epilogue(image, I(channel0 + o), I(pixel + i), Full<Lanes>{}, lanes);
