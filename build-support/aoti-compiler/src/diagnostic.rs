@@ -31,16 +31,16 @@ macro_rules! codes {
 codes! {
     /// The file is not a readable archive.
     Archive = 1 "the model file is not a readable archive"
-        "A .pt2 file is a zip archive of uncompressed entries. The file is truncated or not an archive, or one of its\nentries is out of bounds, is compressed, or has a path that leaves the archive. Export the model again.",
+        "A .pt2 file is a zip archive of uncompressed entries, an .onnx file one protocol buffer. The file is truncated or not an archive, or one of its\nentries is out of bounds, is compressed, or has a path that leaves the archive. Export the model again.",
     /// The archive is of a layout or version that is not read.
     Version = 2 "the archive's layout or schema version is not supported"
-        "torch.export writes `archive_format` pt2 and a `model.json` of schema 8. The message names the layout that was\nfound; export again with torch 2.8 or newer.",
+        "torch.export writes `archive_format` pt2 and a `model.json` of schema 8. The message names the layout that was\nfound; export again with torch 2.8 or newer. Of ONNX, versions 3 to 14 of the format are read; a build script needs the\nfeature `onnx` of `aoti-build` for it.",
     /// `model.json` does not have the expected form.
     Schema = 3 "the model description is malformed"
-        "`model.json` does not follow the export schema: a field is missing, has the wrong type, or refers to a name that\nis not defined. The message says where.",
+        "`model.json` does not follow the export schema: a field is missing, has the wrong type, or refers to a name that\nis not defined. The message says where. Of an ONNX model, an input has no type or no shape, or one that cannot be compiled.",
     /// A weight's data does not fit its description.
     Weights = 4 "a tensor's data does not fit its description"
-        "A parameter, buffer or constant has fewer bytes than its sizes and strides require, or its sizes are\nnegative or overflow.",
+        "A parameter, buffer, constant or initialiser has fewer bytes than its sizes and strides require, its sizes are\nnegative or overflow, or the file beside the model that it is in is missing, too short, or outside of the model's folder.",
     /// An element type is not supported.
     DType = 5 "an element type is not supported"
         "Supported are f64, f32, f16, bf16, signed and unsigned integers of 8 to 64 bits, bool, the one-byte floating-point\ntypes, and complex numbers of f16, f32 or f64. Quantised tensor types are not.",

@@ -2,9 +2,8 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Condition, Op, ReduceOp, Relation, ValueId};
-use crate::symbolic::{Expr, Node, SymbolKind};
-use std::collections::BTreeSet;
+use crate::graph::{Condition, ReduceOp, Relation, ValueId};
+use crate::symbolic::{Expr, Node};
 
 impl Context {
     /// Merges axes `from .. to` into one.
@@ -136,7 +135,7 @@ pub(crate) fn read_size(
         && !cx.b.is_read(*symbol)
     {
         cx.b.read(value, *symbol)?;
-        if let Some(own) = integer_of_sizes(cx, value, NESTED) {
+        if let Some(own) = cx.b.element(value) {
             cx.b.require_same(&own, size)?;
         }
         if let Some(most) = most {
@@ -151,45 +150,6 @@ pub(crate) fn read_size(
     let same = cx.binary(Relation::Eq, value, expected)?;
     let message = format!("a number that is read from data must be {}", cx.b.size_text(size));
     Ok(cx.b.assert(same, &message)?)
-}
-
-/// Operations between sizes and a number that is made of them.
-const NESTED: usize = 16;
-
-/// The number in a tensor, if it is made of sizes alone.
-fn integer_of_sizes(cx: &Context, value: ValueId, depth: usize) -> Option<Expr> {
-    let node = cx.b.producer(value).filter(|_| depth > 0)?;
-    let ranges = cx.b.ranges();
-    let operand = |position: usize| integer_of_sizes(cx, node.inputs[position], depth - 1);
-    let is_integer = |value: ValueId| cx.b.dtype(value) == DType::I64 && cx.b.ty(value).numel().is(1);
-    if !is_integer(value) {
-        return None;
-    }
-    if let Op::Index(expr) = &node.op {
-        let mut symbols = BTreeSet::new();
-        expr.collect_symbols(&mut symbols);
-        return symbols.iter().all(|symbol| symbol.kind != SymbolKind::Axis).then(|| expr.clone());
-    }
-    if let Op::Full(number) = &node.op {
-        return Some(Expr::int(number.to_i64()));
-    }
-    if let Op::View(_) = &node.op {
-        return operand(0);
-    }
-    let Op::Binary(op) = &node.op else { return None };
-    let (a, b) = (operand(0)?, operand(1)?);
-    let is = |other: BinaryOp| *op == other;
-    if is(BinaryOp::Add) {
-        Some(&a + &b)
-    } else if is(BinaryOp::Sub) {
-        Some(&a - &b)
-    } else if is(BinaryOp::Mul) {
-        Some(&a * &b)
-    } else if is(BinaryOp::Minimum) {
-        Some(a.minimum_in(&b, ranges))
-    } else {
-        is(BinaryOp::Maximum).then(|| a.maximum_in(&b, ranges))
-    }
 }
 
 /// `sizes`, repeated to `count` entries where there is only one.

@@ -26,6 +26,7 @@ mod matrix;
 mod microsoft;
 mod normalization;
 mod optimizer;
+mod pad;
 mod quantize;
 mod random;
 mod recurrent;
@@ -93,6 +94,7 @@ const FAMILIES: &[&[Operator]] = &[
     matrix::OPERATORS,
     normalization::OPERATORS,
     optimizer::OPERATORS,
+    pad::OPERATORS,
     quantize::OPERATORS,
     random::OPERATORS,
     recurrent::OPERATORS,

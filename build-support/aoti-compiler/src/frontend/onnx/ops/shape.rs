@@ -30,7 +30,6 @@ operators! { "";
     "Concat" => concat,
     "Split" => split,
     "Range" => range,
-    "Pad" => pad,
     "DepthToSpace" => depth_to_space,
     "SpaceToDepth" => space_to_depth,
     "EyeLike" => eye_like,
@@ -388,116 +387,6 @@ fn range(cx: &mut Onnx, c: &Call) -> Rule {
     let steps = cx.mul(position, delta)?;
     let value = cx.add(start, steps)?;
     one(cx.b.cast(value, dtype))
-}
-
-fn pad(cx: &mut Onnx, c: &Call) -> Rule {
-    let x = c.tensor(0)?;
-    let (rank, dtype) = (cx.b.rank(x), cx.b.dtype(x));
-    let amounts = if c.version < 11 {
-        let name = if c.version < 2 { "paddings" } else { "pads" };
-        c.opt_ints(name)?.map(|all| all.into_iter().map(Expr::int).collect())
-    } else {
-        Some(cx.sizes(c.tensor(1)?)?)
-    };
-    let amounts: Vec<Expr> = amounts.ok_or_else(|| malformed("amounts are missing"))?;
-    let axes = match c.opt_tensor(3)? {
-        Some(axes) => cx.axes_of(axes, rank)?,
-        None => Axes::Known((0..rank).collect()),
-    };
-    let pairs = match axes {
-        Axes::Known(axes) => pairs(&amounts, &axes, rank)?,
-        Axes::Data { count, .. } => {
-            let list = c.tensor(1)?;
-            let halves = [0, count].map(|start| {
-                let (start, count) = (Expr::int(start as i64), Expr::int(count as i64));
-                cx.b.slice(list, 0, &start, &count, 1)
-            });
-            let [before, behind] = halves;
-            let [before, behind] = [before?, behind?].map(|list| cx.for_each_axis(list, &axes, 0));
-            let mut pairs = Vec::new();
-            for (before, behind) in before?.into_iter().flatten().zip(behind?.into_iter().flatten()) {
-                pairs.push((cx.size_of(before)?, cx.size_of(behind)?));
-            }
-            pairs
-        }
-    };
-    let mode = c.text("mode", "constant")?;
-    if mode == "constant" {
-        let fill =
-            if c.version < 11 { Some(cx.b.scalar(c.float("value", 0.0)?, dtype)) } else { c.opt_tensor(2)? };
-        return one(constant_pad(cx, x, &pairs, fill)?);
-    }
-    one(arranged_pad(cx, x, &pairs, mode)?)
-}
-
-/// Amounts before and behind each axis, of lists that have them for some.
-fn pairs(amounts: &[Expr], axes: &[usize], rank: usize) -> Result<Vec<(Expr, Expr)>, RuleError> {
-    if amounts.len() != 2 * axes.len() {
-        return Err(malformed(format!("{} amounts for {} axes", amounts.len(), axes.len())));
-    }
-    let mut pairs = vec![(Expr::int(0), Expr::int(0)); rank];
-    for (position, axis) in axes.iter().enumerate() {
-        pairs[*axis] = (amounts[position].clone(), amounts[position + axes.len()].clone());
-    }
-    Ok(pairs)
-}
-
-/// What is around is one number, which may be data.
-fn constant_pad(
-    cx: &mut Onnx,
-    x: ValueId,
-    pairs: &[(Expr, Expr)],
-    fill: Option<ValueId>,
-) -> Result<ValueId, RuleError> {
-    let dtype = cx.b.dtype(x);
-    let zero = Scalar::Int(0).cast(dtype);
-    let Some(fill) = fill else { return Ok(cx.b.pad(x, pairs, zero)?) };
-    let known = cx.b.numbers(fill).and_then(|all| all.first().copied()).filter(|_| dtype.is_float());
-    let known =
-        known.map(Scalar::Float).or_else(|| cx.b.element(fill)?.as_int().map(|n| Scalar::Int(n.into())));
-    if let Some(number) = known {
-        return Ok(cx.b.pad(x, pairs, number.cast(dtype))?);
-    }
-    let padded = cx.b.pad(x, pairs, zero)?;
-    let own = cx.b.shape(x);
-    let inside = cx.b.full(true, DType::Bool, &own);
-    let inside = cx.b.pad(inside, pairs, false)?;
-    let fill = cx.b.reshape(fill, &[])?;
-    Ok(cx.b.select(inside, padded, fill)?)
-}
-
-/// What is around is taken from inside: the nearest element, a mirror image, or what comes around.
-fn arranged_pad(cx: &mut Onnx, x: ValueId, pairs: &[(Expr, Expr)], mode: &str) -> Result<ValueId, RuleError> {
-    // Negative amounts take away first.
-    let zero = Expr::int(0);
-    let cut: Vec<(Expr, Expr)> =
-        pairs.iter().map(|(a, b)| (cx.b.smaller(a, &zero), cx.b.smaller(b, &zero))).collect();
-    let nothing = Scalar::Int(0).cast(cx.b.dtype(x));
-    let x = if cut.iter().all(|(a, b)| a.is(0) && b.is(0)) { x } else { cx.b.pad(x, &cut, nothing)? };
-    let own = cx.b.shape(x);
-    let (mut shape, mut coords) = (Vec::new(), Vec::new());
-    let ranges = cx.b.ranges().clone();
-    for (axis, ((before, behind), size)) in pairs.iter().zip(&own).enumerate() {
-        let (before, behind) = (cx.b.larger(before, &zero), cx.b.larger(behind, &zero));
-        shape.push(&(size + &before) + &behind);
-        if before.is(0) && behind.is(0) {
-            coords.push(Expr::axis(axis));
-            continue;
-        }
-        let at = &Expr::axis(axis) - &before;
-        coords.push(match mode {
-            "edge" => at.maximum_in(&zero, &ranges).minimum_in(&(size - 1), &ranges),
-            "wrap" => at.modulo_in(size, &ranges),
-            "reflect" => {
-                // A period goes there and back without its ends twice.
-                let period = (&(size - 1) * 2).maximum_in(&Expr::int(1), &ranges);
-                let along = at.modulo_in(&period, &ranges);
-                along.minimum_in(&(&period - &along), &ranges).minimum_in(&(size - 1), &ranges)
-            }
-            other => return Err(malformed(format!("mode `{other}` is unknown"))),
-        });
-    }
-    Ok(cx.b.view(x, &shape, coords)?)
 }
 
 fn depth_to_space(cx: &mut Onnx, c: &Call) -> Rule {
