@@ -205,9 +205,14 @@ fn diagnostics_have_places() {
 #[test]
 fn a_broken_onnx_file_is_told_as_one() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "net.onnx", "\x08\x08\x12\x07pytorch");
-    let said = err(&aoti(folder.path(), &["inspect", "net.onnx"]));
-    assert!(said.contains("the file is not a readable ONNX model"), "{said}");
+    for (content, told) in [
+        ("\x08\x08\x12\x7fpytorch", "the file is not a readable ONNX model"),
+        ("\x08\x08\x12\x07pytorch", "the file has no graph"),
+    ] {
+        write(folder.path(), "net.onnx", content);
+        let said = err(&aoti(folder.path(), &["inspect", "net.onnx"]));
+        assert!(said.contains(told), "{said}");
+    }
 }
 
 #[test]
