@@ -11,7 +11,6 @@ mod conv;
 mod cover;
 mod external;
 pub(crate) mod flow;
-pub(crate) mod inhabited;
 mod kernel;
 mod names;
 mod program;

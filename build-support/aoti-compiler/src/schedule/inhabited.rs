@@ -1,7 +1,7 @@
 //! Sizes that are not zero where two kernels have anything to compute.
 
-use crate::loops::inhabited::{factors, positive};
-use crate::loops::{Kernel, KernelKind, Nest};
+use crate::loops::{Axis, Kernel, KernelKind, Nest};
+use crate::symbolic::inhabited::{factors, positive};
 use crate::symbolic::{Expr, Interval, Ranges, Symbol};
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(super) struct Inhabited<'a> {
 
 impl<'a> Inhabited<'a> {
     pub(super) fn of(producer: &Kernel, consumer: &Nest, ranges: &'a dyn Ranges) -> Inhabited<'a> {
-        let sizes = factors(&consumer.axes).intersection(&factors_of(producer)).copied().collect();
+        let sizes = factors(extents(&consumer.axes)).intersection(&factors_of(producer)).copied().collect();
         Inhabited { ranges, sizes }
     }
 }
@@ -30,13 +30,17 @@ impl Ranges for Inhabited<'_> {
     }
 }
 
+fn extents(axes: &[Axis]) -> impl Iterator<Item = &Expr> {
+    axes.iter().map(|axis| &axis.extent)
+}
+
 /// The sizes without which a kernel is empty.
 fn factors_of(kernel: &Kernel) -> BTreeSet<Symbol> {
     match &kernel.kind {
-        KernelKind::Nest(nest) => factors(&nest.axes),
-        KernelKind::MatMul(matmul) => factors(&matmul.axes),
-        KernelKind::Convolution(conv) => factors(&conv.axes),
-        KernelKind::Attention(attention) => factors(&attention.axes),
+        KernelKind::Nest(nest) => factors(extents(&nest.axes)),
+        KernelKind::MatMul(matmul) => factors(extents(&matmul.axes)),
+        KernelKind::Convolution(conv) => factors(extents(&conv.axes)),
+        KernelKind::Attention(attention) => factors(extents(&attention.axes)),
         KernelKind::Rows(_) | KernelKind::Extern(_) => BTreeSet::new(),
     }
 }

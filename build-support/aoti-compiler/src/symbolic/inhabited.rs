@@ -1,18 +1,17 @@
-//! Sizes that are not zero where loops have a position at all.
+//! Sizes that are not zero where axes have a position at all.
 
-use super::Axis;
-use crate::symbolic::{Expr, Interval, NoRanges, RangeTable, Ranges, Symbol, SymbolKind};
+use super::{Expr, Interval, NoRanges, RangeTable, Ranges, Symbol, SymbolKind};
 use std::collections::BTreeSet;
 
-/// The sizes without which loops over these axes are empty: the factors of their extents.
-pub(crate) fn factors(axes: &[Axis]) -> BTreeSet<Symbol> {
+/// The sizes without which axes of these extents have no position: the factors of the extents.
+pub(crate) fn factors<'a>(extents: impl IntoIterator<Item = &'a Expr>) -> BTreeSet<Symbol> {
     let mut sizes = BTreeSet::new();
-    for axis in axes {
+    for extent in extents {
         let mut own = BTreeSet::new();
-        axis.extent.collect_symbols(&mut own);
+        extent.collect_symbols(&mut own);
         let is_factor = |symbol: &Symbol| {
             let none = |other: Symbol| (other == *symbol).then(|| Expr::int(0));
-            symbol.kind == SymbolKind::Size && axis.extent.substitute(&none, &NoRanges).is(0)
+            symbol.kind == SymbolKind::Size && extent.substitute(&none, &NoRanges).is(0)
         };
         sizes.extend(own.into_iter().filter(is_factor));
     }
@@ -24,11 +23,13 @@ pub(crate) fn positive(range: Interval) -> Option<Interval> {
     (range.min == 0 && range.max >= 1).then(|| Interval::new(1, range.max))
 }
 
-/// States in `ranges` what holds at every position of loops over these axes.
-pub(super) fn assume(axes: &[Axis], ranges: &mut RangeTable) {
-    for size in factors(axes) {
-        if let Some(range) = positive(ranges.range(size)) {
-            ranges.set(size, range);
+impl RangeTable {
+    /// States what holds at every position of axes of these extents.
+    pub(crate) fn assume_inhabited<'a>(&mut self, extents: impl IntoIterator<Item = &'a Expr>) {
+        for size in factors(extents) {
+            if let Some(range) = positive(self.range(size)) {
+                self.set(size, range);
+            }
         }
     }
 }

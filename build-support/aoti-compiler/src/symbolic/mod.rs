@@ -9,6 +9,7 @@
 mod divide;
 mod expr;
 mod facts;
+pub(crate) mod inhabited;
 mod interval;
 mod text;
 

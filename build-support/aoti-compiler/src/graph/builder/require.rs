@@ -99,7 +99,7 @@ impl Builder {
         if !self.is_chosen(expr) {
             return;
         }
-        let ranges = self.axis_ranges(shape);
+        let ranges = self.extents(shape);
         let ends = [end(expr, &ranges, true), end(expr, &ranges, false)];
         // What is not linear in its axes is built by the compiler from parts that are.
         for end in ends.into_iter().flatten() {
@@ -113,7 +113,7 @@ impl Builder {
         if self.is_checked || shape.iter().any(|size| size.is(0)) {
             return Ok(());
         }
-        let ranges = self.axis_ranges(shape);
+        let ranges = self.extents(shape);
         for (coord, size) in coords.iter().zip(own) {
             let inside = coord.never_negative(&ranges) && coord.always_less(size, &ranges);
             let mut symbols = BTreeSet::new();

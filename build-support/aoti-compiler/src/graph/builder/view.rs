@@ -104,8 +104,16 @@ impl Builder {
         Ok(self.push1(Op::View(coords), &[source], dtype, shape.to_vec()))
     }
 
-    /// Ranges of the symbols and of axes that run over `shape`.
+    /// Ranges of the symbols and of axes at a position of `shape`: what is written over them is computed nowhere else, so
+    /// that no size is zero without which there are no positions.
     pub fn axis_ranges(&self, shape: &[Expr]) -> RangeTable {
+        let mut table = self.extents(shape);
+        table.assume_inhabited(shape);
+        table
+    }
+
+    /// Ranges of the symbols and of axes that run over `shape`, which may have no positions.
+    pub(super) fn extents(&self, shape: &[Expr]) -> RangeTable {
         let mut table = self.ranges.clone();
         for (axis, size) in shape.iter().enumerate() {
             table.set_extent(axis_symbol(axis), size.clone());
@@ -446,7 +454,32 @@ fn delinearize(linear: &Expr, sizes: &[Expr], ranges: &dyn Ranges, coords: &mut 
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::graph::{InputRole, TensorType};
+    use crate::graph::{InputRole, SymbolInfo, SymbolSource, TensorType};
+    use crate::symbolic::Interval;
+
+    #[test]
+    fn sizes_that_may_be_zero_are_not_where_there_are_positions() {
+        let mut builder = Builder::new("g");
+        let mut size = |name: &str| {
+            let (name, range) = (name.to_owned(), Interval::new(0, 4096));
+            let source = SymbolSource::InputDim { input: 0, axis: 0 };
+            Expr::sym(builder.symbol(SymbolInfo { name, range, source, most: None }))
+        };
+        let (rows, words) = (size("rows"), size("words"));
+        let shape = vec![rows.clone(), words.clone(), Expr::int(128)];
+        let x = builder.input("x", TensorType { dtype: DType::F32, shape }, InputRole::User);
+        let parts = [&rows * 4, words.clone(), Expr::int(32)];
+        let heads = builder.reshape(x, &[rows.clone(), words.clone(), Expr::int(4), Expr::int(32)]).unwrap();
+        let heads = builder.permute(heads, &[0, 2, 1, 3]).unwrap();
+        let heads = builder.reshape(heads, &parts).unwrap();
+        let heads = builder.permute(heads, &[0, 2, 1]).unwrap();
+        let again = builder.reshape(heads, &[rows, Expr::int(4), Expr::int(32), words]).unwrap();
+        let Some(Node { op: Op::View(coords), .. }) = builder.producer(again) else {
+            panic!("all of them are one view")
+        };
+        let along_width = &(&Expr::axis(1) * 32) + &Expr::axis(2);
+        assert_eq!(*coords, [Expr::axis(0), Expr::axis(3), along_width]);
+    }
 
     #[test]
     fn positions_along_an_axis_of_one_element_are_zero() {

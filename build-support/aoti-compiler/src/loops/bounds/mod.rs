@@ -15,7 +15,7 @@ mod tests;
 
 pub use enforce::enforce;
 
-use super::{Axis, Guard, KernelId, Program, Step, inhabited};
+use super::{Axis, Guard, KernelId, Program, Step};
 use crate::graph::Condition;
 use crate::symbolic::{self, Expr, RangeTable, Symbol};
 use facts::Facts;
@@ -141,7 +141,7 @@ impl Prover {
             self.facts.assume(&axis.extent - 1);
             ranges.set_extent(axis.symbol, axis.extent.clone());
         }
-        inhabited::assume(&goal.axes, &mut ranges);
+        ranges.assume_inhabited(goal.axes.iter().map(|axis| &axis.extent));
         ranges
     }
 
