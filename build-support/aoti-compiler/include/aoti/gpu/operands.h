@@ -33,6 +33,7 @@ template <class T, int N> struct Piece {
 template <class Entry, int Pieces, int Step, bool Empty = __is_empty(Entry)> struct Lookup {
   Entry entries[Pieces][Step];
   template <class Source, class I> AOTI_INLINE void fill(const Source &source, int piece, I depth0, I depths) {
+    AOTI_UNROLL_TIMES(1)
     for (int i = thread_index(); i < Step; i += block_size()) entries[piece % Pieces][i] = source.entry(I(depth0 + i), depths);
   }
   AOTI_INLINE const Entry *at(int piece, int depth) const { return &entries[piece % Pieces][depth]; }
