@@ -21,8 +21,10 @@ const ORDER: &[&str] = &[
     // What is compiled, and for what.
     "fourier",
     "graph",
+    // What work costs, and what tuning may decide.
+    "cost",
     "target",
-    "questions",
+    "tuning",
     // From files to graphs, and from graph to graph.
     "operators",
     "aten",
@@ -45,8 +47,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("diagnostic.rs", "graph"),
     ("lower/neighbourhood.rs", "schedule"),
     ("operators/mod.rs", "codegen"),
-    ("questions/key.rs", "loops"),
-    ("questions/mod.rs", "schedule"),
+    ("tuning/key.rs", "loops"),
+    ("tuning/mod.rs", "schedule"),
     ("text/data.rs", "graph"),
     ("text/extern_call.rs", "graph"),
     ("text/grammar.rs", "fourier"),

@@ -11,9 +11,9 @@ const CONFORMANCE: &str = "AOTI_CONFORMANCE";
 /// Folders of models in the tree.
 const FOLDERS: [&str; 3] = ["build-support/aoti-compiler/tests/device", "tests/models", "examples"];
 /// Of the conformance cases of single operators, one in so many is taken.
-const EVERY: usize = 16;
+const EVERY: usize = 32;
 /// Programs that are taken of each family of stored cases.
-const OF_A_FAMILY: usize = 2;
+const OF_A_FAMILY: usize = 1;
 
 /// A model file.
 pub(super) struct Model {
