@@ -253,6 +253,14 @@ fn a_model_is_inspected_at_every_stage() {
     let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--emit", "aten"]);
     assert!(code(&output) == 1 && err(&output).contains("--emit graph"), "{}", err(&output));
     assert_eq!(code(&aoti(folder.path(), &["inspect", "scaled.aoti", "--explain-fusion"])), 0);
+    let bundle =
+        ["inspect", "scaled.aoti", "--emit", "bundle", "--named-weights", "--level", "x86-64-v3,gfx942"];
+    let shown = out(&aoti(folder.path(), &bundle));
+    for part in
+        ["==== kernels.cpp\n", "==== constants.cpp\n", "==== weights\n", "\"architectures\":[\"gfx942\"]"]
+    {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
     assert!(out(&aoti(folder.path(), &["inspect", "--ops"])).contains("aten.relu.default"));
 }
 

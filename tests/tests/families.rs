@@ -11,9 +11,9 @@
 //! C++ compiler for the second half: `g++`, or what `CXX` names.
 
 use aoti_compiler::lower::lower;
-use aoti_compiler::questions::Questions;
 use aoti_compiler::schedule::schedule;
 use aoti_compiler::target::Target;
+use aoti_compiler::tuning::Questions;
 use aoti_compiler::{compile, graph, interpret, transform};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};

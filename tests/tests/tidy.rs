@@ -2,6 +2,11 @@
 //!
 //! Reads the sources only; builds nothing.
 
+#[path = "tidy/imports.rs"]
+mod imports;
+#[path = "tidy/sizes.rs"]
+mod sizes;
+
 use std::fs;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 //! written.
 
 use aoti_compiler::compile::{self, OpenKernel};
+use aoti_compiler::cost::Facts;
 use aoti_compiler::schedule::{Records, Setting};
-use aoti_compiler::target::Facts;
 use aoti_toolchain::Toolchain;
 
 use crate::error::Error;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
+use aoti_compiler::cost::Rates;
 use aoti_compiler::json_words;
 use aoti_compiler::schedule::Records;
-use aoti_compiler::target::Rates;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};

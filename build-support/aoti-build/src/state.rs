@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aoti_compiler::codegen::names::exported_symbol;
+use aoti_compiler::cost::Rates;
 use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json::{FromJson, ToJson};
 use aoti_compiler::json_fields;
 use aoti_compiler::schedule::{KernelKey, Records};
-use aoti_compiler::target::Rates;
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;

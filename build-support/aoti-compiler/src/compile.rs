@@ -8,6 +8,7 @@ pub use read::{import, import_with};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
+use crate::cost::{Facts, Item, Prices, Rates};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
 use crate::graph::{Graph, Op, SymbolSource};
@@ -16,11 +17,11 @@ use crate::loops::bounds::{self, Outside};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::operators::Operator;
-use crate::questions::{Answer, KernelKey, Question, Questions, Records};
 use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Rates, Target, Tf32, Vendor};
+use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32, Vendor};
 use crate::transform::rename::{Names, rename};
+use crate::tuning::{Answer, KernelKey, Question, Questions, Records};
 use crate::{interpret, loops, transform};
 
 use read::{Stop, read};

@@ -3,11 +3,11 @@
 
 use aoti_compiler::codegen::run;
 use aoti_compiler::lower::lower;
-use aoti_compiler::questions::Questions;
 use aoti_compiler::schedule::memory::least_arena;
 use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::symbolic::{Ranges, Symbol};
 use aoti_compiler::target::Target;
+use aoti_compiler::tuning::Questions;
 use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
 use std::path::PathBuf;

@@ -5,6 +5,7 @@
 mod demo;
 mod refit;
 mod regenerate;
+mod replay;
 mod setup;
 mod test;
 mod workspace;
@@ -30,6 +31,11 @@ const TASKS: &[Task] = &[
         name: "regenerate",
         summary: "rewrite generated files that are committed; with --check, only say whether they are fresh",
         run: regenerate::run,
+    },
+    Task {
+        name: "replay",
+        summary: "compare what the compiler prints at two commits, byte for byte",
+        run: replay::run,
     },
 ];
 

@@ -43,9 +43,12 @@ pub(crate) struct Arguments {
     /// List the operators of the model; without a model, all that are supported
     #[arg(long)]
     ops: bool,
-    /// Instruction-set level to compile for, or a GPU architecture such as `sm_90a`
-    #[arg(long, default_value = "x86-64-v3")]
-    level: String,
+    /// Instruction-set levels and GPU architectures to compile for, comma-separated, such as `x86-64-v3` or `sm_90a`
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "x86-64-v3")]
+    level: Vec<String>,
+    /// Compile a library that takes weights by name
+    #[arg(long)]
+    named_weights: bool,
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
@@ -77,6 +80,8 @@ enum Stage {
     Bindings,
     /// The C header
     Header,
+    /// Every generated file, what is compiled from them, and digests of the weights
+    Bundle,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -108,16 +113,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Ok(());
     }
     let Numerics { tf32, libraries } = arguments.rounding.or(single::numerics_of(&path)?);
-    let level = vec![arguments.level.clone()];
-    let (levels, gpus) =
-        if GpuTarget::named(&arguments.level).is_some() { (Vec::new(), level) } else { (level, Vec::new()) };
+    let levels = arguments.level.iter().cloned();
+    let (gpus, levels) = levels.partition(|level| GpuTarget::named(level).is_some());
     let options = Options {
         name,
         package: String::new(),
         levels,
         gpus,
         embed_weights: true,
-        named_weights: false,
+        named_weights: arguments.named_weights,
         tf32,
         libraries,
         names: Default::default(),
@@ -153,6 +157,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         Stage::Wrapper => Emit::Wrapper,
         Stage::Bindings => Emit::Bindings,
         Stage::Header => Emit::Header,
+        Stage::Bundle => Emit::Bundle,
         Stage::Cuda => Emit::Cuda,
         Stage::Hip => Emit::Hip,
     };

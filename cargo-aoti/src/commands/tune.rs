@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
+use aoti_compiler::cost::{Facts, Rates};
 use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
-use aoti_compiler::target::{Facts, Rates};
 use aoti_runtime::Device;
 use aoti_toolchain::temporary_folder;
 use clap::Args;

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use aoti_build::Machine;
+use aoti_compiler::cost;
 use aoti_compiler::loops::work::Work;
-use aoti_compiler::target;
 use aoti_runtime::ThreadPool;
 use aoti_toolchain::FileAside;
 use serde::{Deserialize, Serialize};
@@ -119,11 +119,11 @@ impl Rates {
     }
 
     /// As locks have them, and builds price work by them.
-    pub(crate) fn for_builds(&self) -> target::Rates {
+    pub(crate) fn for_builds(&self) -> cost::Rates {
         let millions = |billions: f64| (billions * 1e3).round() as u64;
         let cache = |level: &Level| Some((level.bytes?, millions(level.gb_per_s)));
         let memory = self.levels.iter().find(|level| level.bytes.is_none());
-        target::Rates {
+        cost::Rates {
             mflop_per_s: millions(self.gflop_per_s),
             caches: self.levels.iter().filter_map(cache).collect(),
             memory_mb_per_s: memory.map_or(0, |memory| millions(memory.gb_per_s)),
@@ -202,7 +202,7 @@ mod tests {
     fn builds_are_told_in_whole_numbers() {
         let found = rates(271.466).for_builds();
         let own =
-            target::Rates { mflop_per_s: 271_466, caches: vec![(1000, 100_000)], memory_mb_per_s: 10_000 };
+            cost::Rates { mflop_per_s: 271_466, caches: vec![(1000, 100_000)], memory_mb_per_s: 10_000 };
         assert_eq!(found, own);
         assert!(found.are_possible() && !rates(0.0001).for_builds().are_possible());
     }

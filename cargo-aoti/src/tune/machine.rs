@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Silent, Weights};
 use aoti_compiler::compile::{self, Options};
+use aoti_compiler::cost::Rates;
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
-use aoti_compiler::target::{Rates, Tf32};
+use aoti_compiler::target::Tf32;
 use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
 

@@ -16,9 +16,9 @@ use aoti_compiler::graph::{Graph, InputRole, OutputRole, SymbolSource, text, ver
 use aoti_compiler::interpret::{Tensor, evaluate, evaluate_schedule};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
-use aoti_compiler::questions::{Questions, Records};
 use aoti_compiler::schedule::{self, Schedule, schedule};
 use aoti_compiler::target::{GpuTarget, Target};
+use aoti_compiler::tuning::{Questions, Records};
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::child::{self, Child, Turn, number};

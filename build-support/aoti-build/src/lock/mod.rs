@@ -19,8 +19,8 @@ use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
 
+use aoti_compiler::cost::Rates;
 use aoti_compiler::schedule::{KernelKey, Setting};
-use aoti_compiler::target::Rates;
 
 use crate::error::Error;
 use crate::files;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use aoti_compiler::cost::Rates;
 use aoti_compiler::from_json;
 use aoti_compiler::json::{FromJson, Value};
-use aoti_compiler::target::Rates;
 
 use super::usable::family;
 

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aoti_compiler::cost::Rates;
 use aoti_compiler::schedule::{KernelKey, Records, Setting};
-use aoti_compiler::target::Rates;
 
 use super::{Lock, Place, Record};
 

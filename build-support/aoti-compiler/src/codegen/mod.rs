@@ -3,6 +3,7 @@
 mod api;
 pub mod bindings;
 pub mod bundle;
+pub mod bundle_text;
 mod c_family;
 pub(crate) mod cpp;
 mod docs;

@@ -33,6 +33,8 @@ pub enum Emit {
     Bindings,
     /// The C header.
     Header,
+    /// All of a source bundle: every file, what is compiled from them, and the weights.
+    Bundle,
 }
 
 /// The text of one stage.
@@ -61,6 +63,7 @@ pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Resul
             Ok(bundle.bindings(&options))
         }
         Emit::Header => Ok(compile(model, options)?.header()),
+        Emit::Bundle => Ok(codegen::bundle_text::print(&compile(model, options)?)),
         Emit::Cuda => emit_device(model, options, Vendor::Nvidia),
         Emit::Hip => emit_device(model, options, Vendor::Amd),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),

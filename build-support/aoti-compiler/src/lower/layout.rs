@@ -11,10 +11,10 @@ use super::realize::count_uses;
 use crate::dtype::DType;
 use crate::graph::{Conv, Graph, Node, Op, TensorType, ValueId};
 use crate::loops::Channels;
-use crate::questions::Questions;
 use crate::select;
 use crate::symbolic::{Expr, Symbol};
 use crate::target::Target;
+use crate::tuning::Questions;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Channels side by side, of which a thread reads several at a time.
@@ -210,9 +210,9 @@ mod tests {
     use crate::loops::text::print;
     use crate::loops::{Channels, KernelKind, Program};
     use crate::lower::lower;
-    use crate::questions::{Question, Questions, Records};
     use crate::schedule::Setting;
     use crate::target::{GpuTarget, Target};
+    use crate::tuning::{Question, Questions, Records};
 
     fn lowered(body: &str, target: &Target) -> Program {
         let text = format!(

@@ -16,9 +16,9 @@ mod widening;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Access, Buffer, BufferId, Index, Program, Step, Storage};
-use crate::questions::Questions;
 use crate::symbolic::RangeTable;
 use crate::target::Target;
+use crate::tuning::Questions;
 use attention::Attentions;
 use cranelift_entity::SecondaryMap;
 use indexmap::IndexMap;

@@ -4,11 +4,12 @@
 //! Values are in one part where an operator reads or writes both: then it walks over them in one order, or turns elements.
 
 use super::turning;
+use crate::cost::{Cost, Item};
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::loops::Channels;
-use crate::questions::{Answer, KernelKey, Questions};
 use crate::schedule::Setting;
-use crate::target::{Cost, Item, Target};
+use crate::target::Target;
+use crate::tuning::{Answer, KernelKey, Questions};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeMap;
 

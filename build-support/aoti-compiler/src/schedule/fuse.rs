@@ -14,9 +14,9 @@ use crate::graph::Origin;
 use crate::loops::{
     Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step,
 };
-use crate::questions::{KernelKey, Questions};
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
+use crate::tuning::{KernelKey, Questions};
 use cranelift_entity::PrimaryMap;
 use std::collections::BTreeSet;
 

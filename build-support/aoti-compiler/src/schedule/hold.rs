@@ -3,13 +3,14 @@
 
 use super::map;
 use super::setting::Setting;
+use crate::cost::Cost;
 use crate::graph::Combine;
 use crate::loops::{
     Access, Axis, Buffer, Effect, Index, KernelId, KernelKind, Nest, Program, Stage, Storage, Term,
 };
-use crate::questions::{Answer, KernelKey, Questions};
 use crate::symbolic::{Expr, NoRanges, Ranges};
-use crate::target::{Cost, Target};
+use crate::target::Target;
+use crate::tuning::{Answer, KernelKey, Questions};
 use std::collections::BTreeSet;
 
 /// Whether a kernel keeps the rows that several of its stages read.
@@ -164,10 +165,10 @@ mod tests {
     use crate::graph::text::parse;
     use crate::loops::{KernelKind, Term};
     use crate::lower::lower;
-    use crate::questions::Questions;
     use crate::schedule::mapping::{GpuMapping, Mapping, Rows, Teams};
     use crate::schedule::{Schedule, schedule, text, verify};
     use crate::target::{GpuTarget, Target};
+    use crate::tuning::Questions;
 
     fn scheduled(body: &str) -> Schedule {
         let graph = parse(&format!("graph \"rows\" {{\n{body}\n}}")).expect("the text parses");

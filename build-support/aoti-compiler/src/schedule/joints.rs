@@ -7,11 +7,12 @@ use super::Costs;
 use super::fuse::{is_flat, is_small};
 use super::map::{epilogue_cost, nest_cost};
 use super::setting::Setting;
+use crate::cost::{Cost, Item};
 use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
-use crate::questions::Answer;
 use crate::select;
 use crate::symbolic::Expr;
-use crate::target::{Cost, Item, Target};
+use crate::target::Target;
+use crate::tuning::Answer;
 
 /// One kernel for both costs at least this part of two kernels where the decision is a close one.
 const CLOSE: f64 = 0.95;

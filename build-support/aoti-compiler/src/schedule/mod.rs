@@ -28,7 +28,7 @@ pub(crate) mod uses;
 mod verify;
 pub mod ways;
 
-pub use crate::questions::{KernelKey, Records};
+pub use crate::tuning::{KernelKey, Records};
 pub use hold::Held;
 pub use joints::Joint;
 pub use setting::{Decided, Setting};
@@ -37,10 +37,10 @@ pub use ways::{Way, question, ways};
 
 use crate::loops::bounds::{self, Outside};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
-use crate::questions::Questions;
 use crate::select::Choice;
 use crate::symbolic::Ranges;
 use crate::target::Target;
+use crate::tuning::Questions;
 use cranelift_entity::PrimaryMap;
 use fuse::{Fusion, Reason};
 use mapping::Mapping;

@@ -4,11 +4,13 @@
 use super::map;
 use super::mapping::Mapping;
 use super::setting::Setting;
+use crate::cost::Cost;
+use crate::cost::Shares;
 use crate::loops::{Kernel, Program};
-use crate::questions::{Answer, KernelKey, Question, Records, Shares};
 use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
-use crate::target::{Cost, Target};
+use crate::target::Target;
+use crate::tuning::{Answer, KernelKey, Question, Records};
 
 /// One way to run a kernel.
 #[derive(Clone, PartialEq, Debug)]

@@ -6,11 +6,12 @@ use super::{
     Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights,
     scratch, typical,
 };
+use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};
 use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
 use crate::symbolic::Expr;
-use crate::target::{Cost, Item, Target};
+use crate::target::Target;
 
 /// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
 const MAX_TAPS: i64 = 1024;

@@ -4,10 +4,11 @@ use super::{
     Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, kind_of_weights, libraries, scratch,
     typical,
 };
+use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::loops::{MatMul, Program, Storage};
 use crate::symbolic::Expr;
-use crate::target::{Cost, Item, Target};
+use crate::target::Target;
 
 /// The ways to compute a matrix product. Nobody knows how fast a library is where the model will run: it counts as fast as the
 /// cheapest other way and comes after that, so that only a record takes it.

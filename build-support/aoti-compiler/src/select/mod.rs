@@ -21,9 +21,10 @@ pub use packing::{Expansion, Form, PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, few_columns, few_rows, matrix_bytes, pixel_line, row_bytes};
 
+use crate::cost::{Cost, Item};
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
-use crate::target::{Cost, Item, MathLibrary, Target};
+use crate::target::{MathLibrary, Target};
 
 /// The code that computes a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

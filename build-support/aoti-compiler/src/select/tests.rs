@@ -1,8 +1,9 @@
 //! Which template kernels get, from their text.
 
 use super::*;
+use crate::cost::Rates;
 use crate::loops::text::parse;
-use crate::target::{CpuTarget, Rates};
+use crate::target::CpuTarget;
 
 /// The templates for a convolution of `input` by a constant `weight` to `axes`, cheapest first.
 fn convolution(input: &str, weight: &str, axes: &str, how: &str) -> Vec<Template> {

@@ -1,6 +1,7 @@
 //! CPU levels: what the scheduler wants to know of them.
 
-use super::{Item, MathLibrary, Prices, ProductSplits, Rates, Splits};
+use super::{MathLibrary, ProductSplits, Splits};
+use crate::cost::{Item, Prices, Rates};
 
 /// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
 /// headers pick when they are compiled.

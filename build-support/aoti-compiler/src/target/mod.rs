@@ -7,15 +7,12 @@
 pub mod cpu;
 pub mod gpu;
 mod library;
-pub mod prices;
-mod rates;
 
 pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
 pub use library::MathLibrary;
-pub use prices::{Cost, Facts, Item, Prices};
-pub use rates::Rates;
 
+use crate::cost::{Item, Prices};
 use crate::dtype::DType;
 
 /// From where on, and into how many parts, long sums with few results are split.

@@ -9,11 +9,12 @@ mod parts;
 
 use self::parts::split_reduction;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
+use crate::cost::{Cost, Item};
 use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
-use crate::questions::{Answer, KernelKey, Questions};
 use crate::schedule::Setting;
 use crate::symbolic::Expr;
-use crate::target::{Cost, Item, ProductSplits, Splits, Target};
+use crate::target::{ProductSplits, Splits, Target};
+use crate::tuning::{Answer, KernelKey, Questions};
 use cranelift_entity::SecondaryMap;
 
 /// How far a sum may be from those that are split without a record, in length or in work that there is without, so that

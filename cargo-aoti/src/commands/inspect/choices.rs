@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
+use aoti_compiler::cost::{Facts, Item};
 use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::schedule::{KernelKey, Records};
-use aoti_compiler::target::{Facts, Item};
 use serde_json::{Value, json};
 
 use crate::commands::{print, print_json};

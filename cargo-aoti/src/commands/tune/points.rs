@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use aoti_build::{Model, Session};
-use aoti_compiler::target::Facts;
+use aoti_compiler::cost::Facts;
 
 use super::Arguments;
 use super::plan::Planned;

@@ -1,8 +1,8 @@
 //! What was found becomes records: those of the lock, and those that machines of one class share through the cache.
 
 use aoti_build::{Lock, Place, Progress, Question, Record, Runner, Session};
+use aoti_compiler::cost::Rates;
 use aoti_compiler::schedule::Setting;
-use aoti_compiler::target::Rates;
 use aoti_toolchain::Event;
 
 use super::Subject;

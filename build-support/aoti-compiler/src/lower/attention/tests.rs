@@ -7,9 +7,9 @@ use crate::halves::{Bf16, F16};
 use crate::interpret::{Tensor, evaluate, evaluate_schedule};
 use crate::loops::{self, KernelKind, Program};
 use crate::lower::lower;
-use crate::questions::Questions;
 use crate::schedule;
 use crate::target::{GpuTarget, Target};
+use crate::tuning::Questions;
 
 /// Every form that device code is tested with.
 const FORMS: &str = include_str!("../../../tests/device/attention.aoti");

@@ -2,12 +2,13 @@
 
 use super::Laid;
 use super::cpu::with_grains;
+use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::loops::{ConvShape, Convolution, Program};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::select::{Choice, Conv, Template};
 use crate::symbolic::Expr;
-use crate::target::{Cost, CpuTarget, Item};
+use crate::target::CpuTarget;
 
 /// How many times as large one of weights and pixels must be so that padding does not decide which is larger.
 const CLEARLY: f64 = 1.25;

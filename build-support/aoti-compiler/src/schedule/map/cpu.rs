@@ -1,13 +1,14 @@
 //! Threads, vector lanes and blocks: the ways to lay a kernel over a processor, what is taken without a record first.
 
 use super::{Laid, contiguous, conv};
+use crate::cost::Shares;
+use crate::cost::{Cost, Item, Prices};
 use crate::loops::{Access, Attention, Axis, Kernel, KernelKind, MatMul, Nest, Program, Stage};
-use crate::questions::Shares;
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
 use crate::schedule::scatter::Scatter;
 use crate::select::{Choice, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
-use crate::target::{Cost, CpuTarget, Item, Prices};
+use crate::target::CpuTarget;
 use std::collections::BTreeSet;
 
 /// Rows of a matrix product from which on blocks of rows keep all threads busy.

@@ -13,11 +13,12 @@ pub(super) use simt::memory_cost;
 pub(super) use tiles::{brings, is_of_whole_loads};
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
+use crate::cost::Shares;
+use crate::cost::{Cost, Item};
 use crate::loops::{Kernel, Program, Stage};
-use crate::questions::Shares;
 use crate::select::{Choice, Conv, Template};
 use crate::symbolic::{Ranges, Symbol};
-use crate::target::{Cost, GpuTarget, Item, Target};
+use crate::target::{GpuTarget, Target};
 
 /// A kernel laid over a machine.
 pub(super) struct Laid {

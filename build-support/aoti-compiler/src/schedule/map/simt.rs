@@ -4,6 +4,7 @@
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
 use super::{attention, contiguous, index, scatter, tiles};
+use crate::cost::{Cost, Item};
 use crate::loops::{
     Access, Axis, BufferId, Effect, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage, Storage,
 };
@@ -11,7 +12,7 @@ use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile,
 use crate::schedule::scatter::Scatter;
 use crate::select::sorting;
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
-use crate::target::{Cost, GpuTarget, Item};
+use crate::target::GpuTarget;
 
 /// Threads of a block where nothing else decides.
 const BLOCK: i64 = 256;

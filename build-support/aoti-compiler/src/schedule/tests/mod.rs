@@ -13,9 +13,9 @@ use crate::graph::Graph;
 use crate::graph::text::parse;
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
-use crate::questions::{Answer, Question};
 use crate::schedule::mapping::{GpuMapping, Lanes, Meeting, Multiplier, Scattering, Split, Tile};
 use crate::target::GpuTarget;
+use crate::tuning::{Answer, Question};
 
 /// A graph with the given statements.
 fn graph_of(body: &str) -> Graph {

@@ -8,9 +8,9 @@ use crate::graph::{Graph, Op, ReduceOp};
 use crate::interpret::{Tensor, evaluate};
 use crate::lower::lower;
 use crate::operators::{Operator, OperatorCode, Operators};
-use crate::questions::Questions;
 use crate::schedule::{self, Records, decide};
 use crate::target::Target;
+use crate::tuning::Questions;
 use crate::{graph, loops};
 
 fn function(schema: &str) -> Operator {

@@ -4,10 +4,10 @@ use super::split_reductions;
 use crate::graph::Graph;
 use crate::graph::text::{parse, print};
 use crate::interpret::{Tensor, evaluate};
-use crate::questions::{Question, Questions, Records};
 use crate::schedule::Setting;
 use crate::target::Target;
 use crate::transform::dce;
+use crate::tuning::{Question, Questions, Records};
 
 /// How many reductions there are in a graph for a target.
 #[track_caller]

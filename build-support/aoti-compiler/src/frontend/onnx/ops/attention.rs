@@ -185,8 +185,8 @@ mod tests {
     use crate::interpret::Tensor;
     use crate::loops::KernelKind;
     use crate::lower::lower;
-    use crate::questions::Questions;
     use crate::target::{GpuTarget, Target};
+    use crate::tuning::Questions;
 
     /// Two queries of two heads, keys of one head that all have the same score, with values 1, 3 and 8.
     fn values(masks: &[(&str, Tensor)], inputs: &[&str], attributes: &[AttributeProto]) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! How work is cut into parts that threads get: as `parallel`, `grain` and `loop_grain` of `run.h` do it.
 
-use crate::target::Facts;
+use super::Facts;
 
 /// Parts that each thread gets of long work (`kPartsOfThread` of `run.h`), and how much more than what is worth a thread is in
 /// each where there are more parts than threads (`kGrainsOfPart`).
@@ -37,12 +37,12 @@ impl Shares {
     }
 
     /// Threads that have a part.
-    pub(super) fn busy(self, facts: Facts) -> f64 {
+    pub(crate) fn busy(self, facts: Facts) -> f64 {
         self.worth(facts).min(facts.threads()) as f64
     }
 
     /// Parts that there are.
-    pub(super) fn parts(self, facts: Facts) -> i64 {
+    pub(crate) fn parts(self, facts: Facts) -> i64 {
         let (threads, worth) = (facts.threads(), self.worth(facts));
         if threads == 1 {
             return 1;

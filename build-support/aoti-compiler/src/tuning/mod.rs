@@ -6,16 +6,13 @@
 //! with an answer that a question does not have is passed over: records never make a wrong build. Measures nothing.
 
 mod key;
-mod shares;
 #[cfg(test)]
 mod tests;
 
 pub use key::KernelKey;
-pub(crate) use shares::FORK_JOIN;
-pub use shares::Shares;
 
+use crate::cost::{Cost, Facts, Item, Prices, Shares};
 use crate::schedule::Setting;
-use crate::target::{Cost, Facts, Item, Prices};
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.

@@ -127,9 +127,9 @@ fn tiles_of_gpus_are_ways_too() {
 
 #[test]
 fn work_that_threads_share_takes_less_and_sharing_takes_time() {
-    let prices = crate::target::Prices::TYPICAL;
+    let prices = crate::cost::Prices::TYPICAL;
     let setting = Setting::Parts(4);
-    let cost = Cost::of(crate::target::Item::Multiply, 1e6);
+    let cost = Cost::of(crate::cost::Item::Multiply, 1e6);
     let on = |parts: Option<i64>, threads: u16| {
         let shares = parts.map(|parts| Shares { work: parts, enough: 1, unit: 1, is_loop: false });
         let facts = Facts { more_threads: threads - 1, ..Facts::default() };

@@ -1,7 +1,7 @@
 //! What a class of machines reaches, as `tune` measured it on one of them: whole numbers, so that builds by them are the same
 //! everywhere.
 
-use super::prices::{Item, Prices};
+use super::{Item, Prices};
 use crate::dtype::DType;
 use crate::json_fields;
 

@@ -3,7 +3,7 @@
 //! Only ratios of costs mean anything. Prices are fitted to measurements: `cargo xtask refit` reads the log that `tune` keeps
 //! and prints what belongs into the table below.
 
-use crate::questions::FORK_JOIN;
+use super::FORK_JOIN;
 
 /// A kind of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

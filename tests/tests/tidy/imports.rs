@@ -1,0 +1,192 @@
+//! The stages of the compiler import downwards only.
+
+use std::collections::BTreeSet;
+
+use super::{Source, sources};
+
+const COMPILER: &str = "build-support/aoti-compiler/src/";
+
+/// The folders and files of the compiler, each of which may import what stands before it. A part of a folder that stands
+/// elsewhere is a row of its own.
+const ORDER: &[&str] = &[
+    // Data without meaning: numbers, text, expressions over sizes.
+    "json",
+    "halves",
+    "float8",
+    "dtype",
+    "random",
+    "symbolic",
+    "diagnostic",
+    "text",
+    // What is compiled, and for what.
+    "fourier",
+    "graph",
+    // What work costs, and what tuning may decide.
+    "cost",
+    "target",
+    "tuning",
+    // From files to graphs, and from graph to graph.
+    "operators",
+    "aten",
+    "interpret",
+    "transform",
+    "frontend",
+    // From graphs to kernels.
+    "loops",
+    "select",
+    "lower",
+    "schedule",
+    "interpret/schedule",
+    // From kernels to source text.
+    "codegen",
+    "compile",
+];
+
+/// Files that import what stands behind them. The list only shrinks.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("diagnostic.rs", "graph"),
+    ("lower/neighbourhood.rs", "schedule"),
+    ("operators/mod.rs", "codegen"),
+    ("tuning/key.rs", "loops"),
+    ("tuning/mod.rs", "schedule"),
+    ("text/data.rs", "graph"),
+    ("text/extern_call.rs", "graph"),
+    ("text/grammar.rs", "fourier"),
+    ("text/grammar.rs", "graph"),
+    ("text/print.rs", "graph"),
+    ("transform/integer_products.rs", "select"),
+    ("transform/split_reductions.rs", "schedule"),
+];
+
+/// Macros live at the root of the crate, wherever they are defined.
+const MACROS: [(&str, &str); 5] = [
+    ("json_fields", "json"),
+    ("json_words", "json"),
+    ("json_key", "json"),
+    ("from_json", "json"),
+    ("to_json", "json"),
+];
+
+/// The row of [`ORDER`] that a path of names belongs to, by its longest prefix.
+fn row(names: &[&str]) -> Option<usize> {
+    (1..=names.len()).rev().find_map(|length| {
+        let prefix = names[..length].join("/");
+        ORDER.iter().position(|row| *row == prefix)
+    })
+}
+
+/// The module that a file is, as names from the crate's root. `None` for tests and for the root.
+fn module(path: &str) -> Option<Vec<&str>> {
+    let inside = path.strip_prefix(COMPILER)?.strip_suffix(".rs")?;
+    let mut names: Vec<&str> = inside.split('/').collect();
+    if names.last() == Some(&"mod") {
+        names.pop();
+    }
+    let is_test = names.iter().any(|name| ["tests", "testing"].contains(name) || name.ends_with("_tests"));
+    (!is_test && names != ["lib"]).then_some(names)
+}
+
+/// The paths from the crate's root that a text names, without those of its tests.
+fn paths(text: &str, depth: usize) -> BTreeSet<Vec<String>> {
+    let own = text.find("#[cfg(test)]\nmod tests {").map_or(text, |end| &text[..end]);
+    let lines = own.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    let code: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let mut found = BTreeSet::new();
+    for root in ["crate::".to_owned(), "super::".repeat(depth)] {
+        for (at, _) in code.match_indices(&root) {
+            let is_whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+            if is_whole {
+                spread(&code[at + root.len()..], &mut Vec::new(), &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Reads a path, with what follows it in braces, and returns the rest.
+fn spread<'text>(
+    text: &'text str,
+    before: &mut Vec<String>,
+    found: &mut BTreeSet<Vec<String>>,
+) -> &'text str {
+    let depth = before.len();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if let Some(inner) = rest.strip_prefix('{') {
+            rest = inner;
+            loop {
+                rest = spread(rest, before, found).trim_start();
+                match rest.strip_prefix(',') {
+                    Some(next) => rest = next,
+                    None => break,
+                }
+            }
+            rest = rest.strip_prefix('}').unwrap_or(rest);
+            break;
+        }
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        if end > 0 {
+            before.push(rest[..end].to_owned());
+        }
+        rest = &rest[end..];
+        match rest.strip_prefix("::") {
+            Some(next) => rest = next,
+            None => {
+                found.insert(before.clone());
+                break;
+            }
+        }
+    }
+    before.truncate(depth);
+    rest.strip_prefix(" as ")
+        .map_or(rest, |alias| alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The rows behind its own that a file imports.
+fn upward(source: &Source) -> BTreeSet<&'static str> {
+    let Some(names) = module(&source.path) else { return BTreeSet::new() };
+    let own = row(&names).unwrap_or_else(|| panic!("{} is in no row of `ORDER`", source.path));
+    let target = |path: Vec<String>| {
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        let first = MACROS.iter().find(|(name, _)| names.first() == Some(name));
+        first.map_or_else(|| row(&names), |(_, home)| row(&[home]))
+    };
+    let rows = paths(&source.text, names.len()).into_iter().filter_map(target);
+    rows.filter(|target| *target > own).map(|target| ORDER[target]).collect()
+}
+
+#[test]
+fn stages_of_the_compiler_import_downwards() {
+    let sources = sources();
+    let found: BTreeSet<(&str, &str)> = sources
+        .iter()
+        .flat_map(|source| {
+            let path = source.path.strip_prefix(COMPILER).unwrap_or(&source.path);
+            upward(source).into_iter().map(move |target| (path, target))
+        })
+        .collect();
+    let listed: BTreeSet<(&str, &str)> = EXCEPTIONS.iter().copied().collect();
+    let lines = |pairs: Vec<&(&str, &str)>| {
+        pairs.iter().map(|(file, target)| format!("    ({file:?}, {target:?}),\n")).collect::<String>()
+    };
+    let new = lines(found.difference(&listed).collect());
+    assert!(new.is_empty(), "these files import what stands behind them in `ORDER`:\n{new}");
+    let gone = lines(listed.difference(&found).collect());
+    assert!(gone.is_empty(), "take these from the list of exceptions, they hold no more:\n{gone}");
+    assert_eq!(listed.len(), EXCEPTIONS.len(), "an exception is listed twice");
+}
+
+#[test]
+fn imports_are_found_in_every_form() {
+    let text = "use crate::graph::{Graph, text::{self, print}};\nuse crate::{json, target as machine, loops::Kernel};\n\
+                // use crate::compile;\nfn f() -> super::super::select::Choice {}\n\
+                #[cfg(test)]\nmod tests {\n    use crate::codegen;\n}\n";
+    let found: BTreeSet<&str> = paths(text, 2)
+        .iter()
+        .filter_map(|path| row(&path.iter().map(String::as_str).collect::<Vec<_>>()))
+        .map(|row| ORDER[row])
+        .collect();
+    assert_eq!(found, BTreeSet::from(["graph", "json", "loops", "select", "target"]));
+    assert!(paths(text, 2).contains(&vec!["graph".to_owned(), "text".to_owned(), "print".to_owned()]));
+}
