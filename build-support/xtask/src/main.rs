@@ -6,6 +6,7 @@ mod demo;
 mod refit;
 mod regenerate;
 mod setup;
+mod systems;
 mod test;
 mod workspace;
 
