@@ -71,6 +71,7 @@ pub use present::{PresentDevice, PresentDevices, present_devices};
 pub use probe::{Compiler, Identity};
 pub use report::{Report, ReportEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
+pub use system::tree::ProcessTree;
 pub use target::Target;
 pub use temporary::{FileAside, TemporaryFolder, sweep_temporaries, temporary_folder};
 pub use user::{UserToolchain, UserToolchains, user_file};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::environment::Environment;
 use crate::find::Launch;
-use crate::system::tree::Tree;
+use crate::system::tree::ProcessTree;
 
 /// Says how many seconds a tool may take.
 const LIMIT: &str = "AOTI_TOOL_TIMEOUT";
@@ -91,7 +91,7 @@ pub(crate) fn run(
 
 /// Waits for both streams, which end with the last process that writes to them, and then for the tool itself.
 fn ended(mut child: Child, limit: Duration) -> io::Result<Ended> {
-    let tree = Tree::of(&child);
+    let tree = ProcessTree::of(&child);
     // Later than that cannot be told apart from never.
     let until = Instant::now().checked_add(limit);
     let left = || until.map_or(limit, |until| until.saturating_duration_since(Instant::now()));

@@ -6,16 +6,17 @@
 use std::process::Child;
 
 /// What is needed to end a tool and its descendants.
-pub(crate) struct Tree(imp::Tree);
+#[derive(Debug)]
+pub struct ProcessTree(imp::Tree);
 
-impl Tree {
+impl ProcessTree {
     /// Of a tool that has just been started.
-    pub(crate) fn of(child: &Child) -> Tree {
-        Tree(imp::Tree::of(child))
+    pub fn of(child: &Child) -> ProcessTree {
+        ProcessTree(imp::Tree::of(child))
     }
 
     /// Kills all of them, where the system tells which they are, and in any case the tool.
-    pub(crate) fn end(self, child: &mut Child) {
+    pub fn end(self, child: &mut Child) {
         self.0.end(child.id());
         // An error means that it has ended just now.
         let _ = child.kill();
@@ -26,6 +27,7 @@ impl Tree {
 mod imp {
     use std::process::Child;
 
+    #[derive(Debug)]
     pub(super) struct Tree;
 
     impl Tree {
@@ -110,6 +112,7 @@ mod imp {
     };
 
     /// The job, if there is one: then all that the tool starts belongs to it.
+    #[derive(Debug)]
     pub(super) struct Tree(Option<OwnedHandle>);
 
     impl Tree {
@@ -183,7 +186,7 @@ mod tests {
     fn what_a_tool_has_started_ends_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = again(folder.path(), "child").spawn().unwrap();
-        let tree = Tree::of(&child);
+        let tree = ProcessTree::of(&child);
         let begun = Instant::now();
         while !folder.path().join("ready").exists() {
             assert!(begun.elapsed() < Duration::from_secs(30), "the tool does not start");
