@@ -15,6 +15,7 @@ mod project;
 mod rates;
 mod settings;
 mod single;
+mod system;
 mod tensors;
 mod terminal;
 mod timings;

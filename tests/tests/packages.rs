@@ -1,6 +1,6 @@
 //! The packages as a registry would hand them out: a project that has nothing else of ours builds and runs, offline.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,7 +86,7 @@ fn make_equal(from: &Path, to: &Path) {
 }
 
 /// Crates that are compiled before a project's first model is, all of ours included: everybody waits for them.
-const MOST_CRATES: usize = 43;
+const MOST_CRATES: usize = 47;
 
 /// The packages that a project depends on, with those of its build script.
 fn dependencies(project: &Path) -> BTreeSet<String> {
@@ -126,4 +126,41 @@ fn a_project_builds_offline_from_the_packages_alone() {
     assert!(packages.len() <= MOST_CRATES, "{} crates: {packages:?}", packages.len());
     // Derives take longer to compile than what they are for.
     assert!(!is_there("syn"), "{packages:?}");
+}
+
+/// What the page says of the dependencies of each crate: its sections, whose titles are names of crates, have a table.
+fn explained(page: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for section in page.split("\n## ").skip(1) {
+        let (title, text) = section.split_once('\n').unwrap();
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" |"));
+        let names: BTreeSet<String> =
+            rows.flat_map(|(cell, _)| cell.trim_end_matches('`').split("`, `").map(str::to_owned)).collect();
+        all.extend(title.split(" and ").map(|crate_name| (crate_name.to_owned(), names.clone())));
+    }
+    all
+}
+
+/// Crates that one section explains together have one table.
+#[test]
+fn every_dependency_is_explained_and_nothing_else() {
+    let root = workspace();
+    let page = fs::read_to_string(root.join("docs/DEPENDENCIES.md")).unwrap();
+    let explained = explained(&page);
+    let folder = tempfile::tempdir().unwrap();
+    let mut metadata = cargo(&root, folder.path());
+    let ended = Ended::of(metadata.args(["metadata", "--no-deps", "--format-version", "1"])).succeeded();
+    let metadata: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let mut had: BTreeMap<&BTreeSet<String>, BTreeSet<String>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let names = explained.get(name).unwrap_or_else(|| panic!("{name} has no section"));
+        let dependencies = package["dependencies"].as_array().unwrap();
+        let dependencies = dependencies.iter().map(|one| one["name"].as_str().unwrap().to_owned());
+        had.entry(names).or_default().extend(dependencies);
+    }
+    assert!(explained.len() >= 7, "{explained:?}");
+    for (explained, had) in had {
+        assert_eq!(*explained, had);
+    }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jobserver::Client;
 
+use crate::system;
 use crate::target::Target;
 
 /// A snapshot of variables, host and jobserver.
@@ -92,11 +93,13 @@ impl Environment {
         // SAFETY: the descriptors named by CARGO_MAKEFLAGS were opened for us by cargo or make. The contract asks
         // for a call before this process opens descriptors that could be mistaken for them, which the doc passes on.
         let jobserver = unsafe { Client::from_env() };
+        let host = Target::host();
+        let variables = std::env::vars_os().map(|(name, value)| (system::variable_key(&name), value));
         Environment {
-            variables: std::env::vars_os().collect(),
+            variables: with_visual_studio(variables.collect(), &host),
             directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
-            host: Target::host(),
-            host_processor: host_processor(),
+            host,
+            host_processor: system::processor(),
             distribution: distribution(),
             jobserver,
             parallelism: std::thread::available_parallelism().map_or(1, usize::from),
@@ -113,7 +116,10 @@ impl Environment {
         V: Into<OsString>,
     {
         Environment {
-            variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            variables: variables
+                .into_iter()
+                .map(|(name, value)| (system::variable_key(&name.into()), value.into()))
+                .collect(),
             directory: directory.into(),
             host: Target::host(),
             host_processor: String::new(),
@@ -126,13 +132,14 @@ impl Environment {
     /// The same snapshot with one variable replaced.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.variables.insert(name.into(), value.into());
+        self.variables.insert(system::variable_key(&name.into()), value.into());
         self
     }
 
     /// The value of a variable, when set and not empty.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
-        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+        let value = self.variables.get(&system::variable_key(OsStr::new(name)));
+        value.map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
     /// The machine that the build runs on.
@@ -221,16 +228,22 @@ impl Environment {
     }
 }
 
-fn host_processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    ["vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU part"]
-        .iter()
-        .filter_map(|field| {
-            let of_field = |line: &&str| line.split(':').next().is_some_and(|name| name.trim() == *field);
-            text.lines().find(of_field)
-        })
-        .collect::<Vec<_>>()
-        .join("\n")
+/// With what Visual Studio's command prompt sets, where there is a Visual Studio and the program was started elsewhere: its
+/// compilers, and clang, find headers and libraries by that.
+fn with_visual_studio(
+    mut variables: BTreeMap<OsString, OsString>,
+    host: &Target,
+) -> BTreeMap<OsString, OsString> {
+    if variables.contains_key(OsStr::new("VCINSTALLDIR")) {
+        return variables;
+    }
+    let compiler = cc::windows_registry::find_tool(host.as_str(), "cl.exe").map(|tool| tool.to_command());
+    for (name, value) in compiler.iter().flat_map(|command| command.get_envs()) {
+        if let Some(value) = value {
+            variables.insert(system::variable_key(name), value.to_owned());
+        }
+    }
+    variables
 }
 
 fn distribution() -> Vec<String> {

@@ -18,6 +18,7 @@ use crate::events::{Event, Events};
 use crate::find::{Launch, launch_of};
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::process;
+use crate::system;
 use crate::temporary::{TemporaryFolder, temporary_folder};
 use crate::turns::Turns;
 
@@ -347,7 +348,7 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
             std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
             match &input.content {
                 Content::Bytes(bytes) => std::fs::write(&path, bytes),
-                Content::File(file) => link(file.path(), &path),
+                Content::File(file) => system::link(file.path(), &path),
             }
         };
         write().map_err(|source| Error::Workspace {
@@ -366,16 +367,6 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
         })?;
     }
     Ok(())
-}
-
-#[cfg(unix)]
-fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(from, to)
-}
-
-#[cfg(not(unix))]
-fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(|_| ()))
 }
 
 /// A result is only worth its key if the files that the tool read are those whose digests the key has.

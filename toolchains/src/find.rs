@@ -10,7 +10,10 @@ use crate::definition::{Definition, Find};
 use crate::environment::Environment;
 use crate::target::Target;
 
+mod conventions;
 mod python;
+
+use conventions::variable_names;
 
 /// How to start a tool: an absolute program and the words that always come first (`ccache g++` has one).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +88,9 @@ pub(crate) fn compilers(
     found.extend(in_homes(find, &find.programs, environment, true));
     found.extend(on_path(&find.programs, environment));
     found.extend(in_homes(find, &find.programs, environment, false));
+    let arguments = conventions::arguments(&find.arguments, &find.variables, environment, target);
     for launch in found.iter_mut().filter_map(|candidate| candidate.launch.as_mut().ok()) {
-        launch.arguments.extend(find.arguments.iter().cloned());
+        launch.arguments.extend(arguments.iter().cloned());
     }
     each_once(found)
 }
@@ -193,17 +197,6 @@ pub(crate) fn archivers(
     each_once(found)
 }
 
-/// The names under which a variable is looked up, most particular first, as the `cc` crate has them.
-fn variable_names(base: &str, environment: &Environment, target: &Target) -> [String; 4] {
-    let side = if target == environment.host() { "HOST" } else { "TARGET" };
-    [
-        format!("{base}_{target}"),
-        format!("{base}_{}", target.underscored()),
-        format!("{side}_{base}"),
-        base.to_owned(),
-    ]
-}
-
 fn in_variables(bases: &[String], environment: &Environment, target: &Target) -> Vec<Candidate> {
     let mut found = Vec::new();
     for base in bases {
@@ -231,7 +224,7 @@ fn on_path(programs: &[String], environment: &Environment) -> Vec<Candidate> {
     let found = programs.iter().filter_map(|name| {
         let program = program_named(OsStr::new(name), environment)?;
         // A user's own toolchain may be given by its path.
-        let is_path = name.contains('/');
+        let is_path = Path::new(name).components().count() > 1;
         let found_by = if is_path { FoundBy::Place(program.clone()) } else { FoundBy::Path(name.clone()) };
         Some(Candidate { found_by, launch: Ok(Launch::of(program)) })
     });
@@ -299,11 +292,15 @@ mod tests {
 
     #[test]
     fn a_variable_may_hold_a_wrapper_and_its_compiler() {
-        let environment =
-            Environment::from_variables([("PATH", "/bin:/usr/bin"), ("CXX", "env  g++ -m64")], "/");
+        let folder = tempfile::tempdir().unwrap();
+        let wrapper = folder.path().join(format!("wrap{}", std::env::consts::EXE_SUFFIX));
+        // Any program.
+        fs_err::copy(std::env::current_exe().unwrap(), &wrapper).unwrap();
+        let variables = [("PATH", folder.path().as_os_str()), ("CXX", OsStr::new("wrap  g++ -m64"))];
+        let environment = Environment::from_variables(variables, "/");
         let found = in_variables(&["CXX".to_owned()], &environment, &Target::host());
         let launch = found[0].launch.as_ref().unwrap();
-        assert!(launch.program.ends_with("env"));
+        assert_eq!(launch.program, wrapper);
         assert_eq!(launch.arguments, ["g++", "-m64"]);
     }
 }

@@ -12,6 +12,7 @@ use std::time::UNIX_EPOCH;
 use crate::beneath;
 use crate::fields::{read_fields, write_fields};
 use crate::probe::Facts;
+use crate::system;
 use crate::temporary::FileAside;
 
 /// Longer records are not of ours.
@@ -39,7 +40,7 @@ impl Stamp {
         let path = std::fs::canonicalize(path).ok()?;
         let metadata = std::fs::metadata(&path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        let (inode, changed_nanos) = unix_part(&metadata);
+        let (inode, changed_nanos) = system::identity(&metadata);
         Some(Stamp {
             path,
             bytes: metadata.len(),
@@ -56,18 +57,6 @@ impl Stamp {
     fn still_holds(&self) -> bool {
         Stamp::of(&self.path).as_ref() == Some(self)
     }
-}
-
-#[cfg(unix)]
-fn unix_part(metadata: &std::fs::Metadata) -> (u64, i64) {
-    use std::os::unix::fs::MetadataExt;
-    let changed = metadata.ctime().wrapping_mul(1_000_000_000).wrapping_add(metadata.ctime_nsec());
-    (metadata.ino(), changed)
-}
-
-#[cfg(not(unix))]
-fn unix_part(_: &std::fs::Metadata) -> (u64, i64) {
-    (0, 0)
 }
 
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::environment::Environment;
 use crate::find::Launch;
+use crate::system::tree::ProcessTree;
 
 /// Says how many seconds a tool may take.
 const LIMIT: &str = "AOTI_TOOL_TIMEOUT";
@@ -90,6 +91,7 @@ pub(crate) fn run(
 
 /// Waits for both streams, which end with the last process that writes to them, and then for the tool itself.
 fn ended(mut child: Child, limit: Duration) -> io::Result<Ended> {
+    let tree = ProcessTree::of(&child);
     // Later than that cannot be told apart from never.
     let until = Instant::now().checked_add(limit);
     let left = || until.map_or(limit, |until| until.saturating_duration_since(Instant::now()));
@@ -109,7 +111,7 @@ fn ended(mut child: Child, limit: Duration) -> io::Result<Ended> {
     }
     let late = status.is_none().then_some(limit);
     if late.is_some() {
-        end_tree(&mut child);
+        tree.end(&mut child);
     }
     for (text, stream) in texts.iter_mut().zip([stdout, stderr]).filter(|(text, _)| text.is_none()) {
         *text = stream.recv_timeout(LAST_WORDS).ok();
@@ -131,59 +133,6 @@ fn reader(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
         let _ = send.send(text);
     });
     receive
-}
-
-/// Kills a tool and, where the system tells them, the processes that it has started: a compiler's driver waits for others.
-/// They are no group of their own, so that a terminal's interrupt ends them with us.
-fn end_tree(child: &mut Child) {
-    #[cfg(target_os = "linux")]
-    for process in tree::stopped(child.id()) {
-        tree::signal(process, libc::SIGKILL);
-    }
-    // An error means that it has ended just now.
-    let _ = child.kill();
-}
-
-#[cfg(target_os = "linux")]
-mod tree {
-    //! A process with its descendants, as `/proc` tells them.
-
-    /// All of them, stopped, so that they start no more. The first has not been waited for, and of those that are stopped
-    /// none can end: their numbers are not given to others.
-    pub(super) fn stopped(root: u32) -> Vec<u32> {
-        let mut found = vec![root];
-        signal(root, libc::SIGSTOP);
-        loop {
-            let new: Vec<u32> = children(&found).into_iter().filter(|child| !found.contains(child)).collect();
-            if new.is_empty() {
-                return found;
-            }
-            for process in &new {
-                signal(*process, libc::SIGSTOP);
-            }
-            found.extend(new);
-        }
-    }
-
-    pub(super) fn signal(process: u32, signal: libc::c_int) {
-        if let Ok(process) = libc::pid_t::try_from(process) {
-            // SAFETY: `kill` takes two numbers; an error means that there is no such process any more.
-            unsafe { libc::kill(process, signal) };
-        }
-    }
-
-    fn children(parents: &[u32]) -> Vec<u32> {
-        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let processes = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let is_child = |process: &u32| {
-            let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
-            // The name, in parentheses, may hold anything.
-            let parent =
-                text.and_then(|text| text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok());
-            parent.is_some_and(|parent: u32| parents.contains(&parent))
-        };
-        processes.filter(is_child).collect()
-    }
 }
 
 /// A line to paste into a POSIX shell: enters the folder and runs the tool with the same arguments.

@@ -1,6 +1,6 @@
 //! Temporary folders and files, and the removal of those whose process was killed.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,6 +8,7 @@ use std::{io, mem};
 
 use crate::cache::is_abandoned;
 use crate::environment::Environment;
+use crate::system;
 
 /// What our folders in the system's folder for temporary files are called: nothing else there is ever touched. The folder
 /// of a failure is kept for the person who is told of it, as long as the others.
@@ -30,10 +31,7 @@ pub struct TemporaryFolder {
 impl TemporaryFolder {
     /// A new folder in this one that no other user can read. Its name is the prefix and random digits.
     pub(crate) fn new_in(folder: &Path, prefix: &str) -> io::Result<Self> {
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        let (path, ()) = at_new_name(folder, prefix, |path| builder.create(path))?;
+        let (path, ()) = at_new_name(folder, prefix, system::create_private_folder)?;
         Ok(TemporaryFolder { path })
     }
 
@@ -149,7 +147,8 @@ mod tests {
     fn errors_leave_the_path_to_the_caller() {
         let environment = Environment::from_variables([("TMPDIR", "/nowhere/at/all")], "/");
         let error = temporary_folder("action", &environment).unwrap_err();
-        assert_eq!(error.to_string(), "No such file or directory (os error 2)");
+        let of_system = std::fs::create_dir("/nowhere/at/all/x").unwrap_err();
+        assert_eq!(error.to_string(), of_system.to_string());
     }
 
     #[test]

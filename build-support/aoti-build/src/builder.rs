@@ -16,8 +16,9 @@ use crate::lock::FILE as LOCK_FILE;
 use crate::manifest::{Manifest, Problems, Script};
 use crate::model::{LinkKind, Model, Tf32};
 use crate::operators::{Operator, OperatorCode, headers_beside};
-use crate::purpose::{self, Purpose};
+use crate::purpose::Purpose;
 use crate::session::{Job, Session, Settings};
+use crate::system;
 use crate::variables;
 
 /// Builds the models of the package whose build script runs.
@@ -43,7 +44,7 @@ impl Builder {
     /// # Errors
     /// All problems of the table; [`Error::NoCargo`] outside a build script.
     pub fn from_manifest() -> Result<Builder, Error> {
-        Builder::for_script(Environment::capture(), purpose::parent())
+        Builder::for_script(Environment::capture(), system::parent())
     }
 
     /// As [`Builder::from_manifest`], for a program that a build script started to do its work: with the environment of
@@ -70,7 +71,7 @@ impl Builder {
     /// # Errors
     /// [`Error::NoCargo`] outside a build script.
     pub fn new() -> Result<Builder, Error> {
-        Builder::in_environment(Environment::capture(), purpose::parent(), |_| Ok(Manifest::empty()))
+        Builder::in_environment(Environment::capture(), system::parent(), |_| Ok(Manifest::empty()))
             .map_err(talk::failed)
     }
 
@@ -168,7 +169,7 @@ impl Builder {
             println!("cargo::rerun-if-changed={}", models.display());
         }
         let manifest = read(&folder)?;
-        let purpose = Purpose::of(&environment, cargo.and_then(purpose::command_line).as_deref())?;
+        let purpose = Purpose::of(&environment, cargo.and_then(system::command_line).as_deref())?;
         let script = Script::default();
         Ok(Builder { environment, folder, manifest, script, out_dir, target, purpose })
     }

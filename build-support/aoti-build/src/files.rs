@@ -14,6 +14,7 @@ use bytes::Bytes;
 use memmap2::Mmap;
 
 use crate::error::Error;
+use crate::system;
 
 /// What can be known of a file without reading it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -182,13 +183,7 @@ fn written_aside(
     let mut writer = io::BufWriter::new(aside.file());
     fill(&mut writer).and_then(|()| writer.flush()).map_err(file_error("write", path))?;
     drop(writer);
-    // Whatever the user's mask is: others may run what was built.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let readable = std::fs::Permissions::from_mode(0o644);
-        aside.file().set_permissions(readable).map_err(file_error("write", path))?;
-    }
+    system::make_readable(aside.file()).map_err(file_error("write", path))?;
     Ok(aside)
 }
 

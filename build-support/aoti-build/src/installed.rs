@@ -13,7 +13,8 @@ pub fn installed(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
     let name = format!("{PROGRAM}{}", env::consts::EXE_SUFFIX);
     let search = variable("PATH").unwrap_or_default();
     let of_cargo = variable("CARGO_HOME").map(PathBuf::from);
-    let of_user = variable("HOME").map(|home| Path::new(&home).join(".cargo"));
+    let of_user =
+        variable("HOME").or_else(|| variable("USERPROFILE")).map(|home| Path::new(&home).join(".cargo"));
     let of_cargo = of_cargo.or(of_user).map(|home| home.join("bin"));
     let programs = env::split_paths::<OsStr>(&search).chain(of_cargo).map(|folder| folder.join(&name));
     programs.into_iter().find(|program| program.is_file())

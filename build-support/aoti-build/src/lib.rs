@@ -51,6 +51,7 @@ mod purpose;
 mod session;
 #[cfg(feature = "compiler")]
 mod state;
+mod system;
 #[cfg(not(feature = "compiler"))]
 mod tool;
 #[cfg(feature = "compiler")]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_toolchain::{Action, DeviceImage, Events, FileContent, Outputs};
+use aoti_toolchain::{Action, DeviceImage, Events, FileContent, FileLock, Held, Outputs};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
@@ -114,11 +114,11 @@ impl Session {
                 false
             }
         });
-        for (lock, (index, _)) in locks.iter().zip(&stale) {
-            if let Some(lock) = lock {
-                take(lock, &jobs[*index].model.name, progress);
-            }
-        }
+        let with_names =
+            locks.iter_mut().zip(&stale).map(|(lock, (index, _))| (lock, &jobs[*index].model.name));
+        // Until all is done.
+        let held: Vec<Option<Held<'_>>> =
+            with_names.map(|(lock, name)| take(lock.as_mut()?, name, progress)).collect();
         let mut passing = Vec::new();
         for (index, recipe) in stale {
             // Whoever held the lock may have done the work.
@@ -134,7 +134,7 @@ impl Session {
             }
             results[index] = Some(built);
         }
-        drop(locks);
+        drop(held);
     }
 
     /// Runs the compiler over models, under the same tokens as the tools.
@@ -298,7 +298,7 @@ fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built
     Some(built)
 }
 
-fn open_lock(job: &Job) -> Result<Option<File>, Error> {
+fn open_lock(job: &Job) -> Result<Option<FileLock>, Error> {
     if !job.incremental {
         return Ok(None);
     }
@@ -306,16 +306,17 @@ fn open_lock(job: &Job) -> Result<Option<File>, Error> {
     std::fs::create_dir_all(folder).map_err(file_error("make", folder))?;
     let path = job.layout.lock();
     let file = File::options().create(true).truncate(false).write(true).open(&path);
-    file.map(Some).map_err(file_error("open", &path))
+    file.map(|file| Some(FileLock::of(file))).map_err(file_error("open", &path))
 }
 
-/// Takes the lock until the file is closed, saying so if that means waiting. Where files cannot be locked, the build goes on without: what it
-/// writes is whole at any moment.
-fn take(lock: &File, name: &str, progress: &dyn Progress) {
-    if lock.try_lock().is_err() {
+/// Takes the lock, saying so if that means waiting. Where files cannot be locked, the build goes on without: what it writes is
+/// whole at any moment.
+fn take<'l>(lock: &'l mut FileLock, name: &str, progress: &dyn Progress) -> Option<Held<'l>> {
+    // What is taken in an attempt is given back at once: its borrow would last as long as that of the second.
+    if !lock.try_take().is_ok_and(|held| held.is_some()) {
         progress.model(&ModelEvent::Waiting { name });
-        let _ = lock.lock();
     }
+    lock.take().ok()
 }
 
 /// Takes back the folder of a model that was refused, if all that is in it is the lock. Whoever waits for that lock goes on

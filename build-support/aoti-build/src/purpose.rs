@@ -82,25 +82,6 @@ fn subcommand(line: &[u8]) -> Option<&str> {
     }
 }
 
-/// The process that started this one, where the system tells.
-pub(crate) fn parent() -> Option<u32> {
-    #[cfg(unix)]
-    return Some(std::os::unix::process::parent_id());
-    #[cfg(not(unix))]
-    None
-}
-
-/// The command line of a process, where the system tells.
-pub(crate) fn command_line(process: u32) -> Option<Vec<u8>> {
-    #[cfg(target_os = "linux")]
-    return std::fs::read(format!("/proc/{process}/cmdline")).ok();
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = process;
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

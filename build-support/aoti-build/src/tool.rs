@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 pub use error::Error;
 
 use crate::installed::{PROGRAM, installed};
+use crate::system;
 
 /// Names the program where it is not among the programs of the user.
 const VARIABLE: &str = "CARGO_AOTI";
@@ -73,8 +74,9 @@ impl Builder {
     fn run(&self) -> Result<(), Error> {
         let mut command = Command::new(&self.program);
         command.args(["aoti", "__script"]);
-        #[cfg(unix)]
-        command.args(["--cargo", &std::os::unix::process::parent_id().to_string()]);
+        if let Some(cargo) = system::parent() {
+            command.args(["--cargo", &cargo.to_string()]);
+        }
         let start = |source| Error::Start { program: self.program.clone(), source };
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(start)?;
         let said = child.stdout.take().map(hand_on).transpose();

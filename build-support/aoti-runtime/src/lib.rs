@@ -22,9 +22,6 @@
 //! [`Model`] is the untyped layer below, for programs that learn only at run time which model they use.
 #![deny(unsafe_code)]
 
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!("aoti-runtime needs a 64-bit target: sizes cross the C interface as 64-bit integers in place");
-
 mod complex;
 mod device;
 mod dtype;

@@ -102,6 +102,28 @@ const CAUSES: &[(&str, &str)] = &[
         "Error loading shared library",
         "a library that it needs is found nowhere, or is one for another C library",
     ),
+    // macOS.
+    ("incompatible architecture", "build the library for this program's target"),
+    ("Symbol not found: _aoti_operator_", "name the `source` of the project's function in the manifest"),
+    ("Symbol not found", "none of the libraries that it needs has what it calls"),
+    (
+        "Library not loaded",
+        "a library that it needs is found nowhere: install it, or name its folder in `DYLD_LIBRARY_PATH`",
+    ),
+    (
+        "code signature",
+        "the file was changed after it was linked: build it again, or sign it with `codesign --sign -`",
+    ),
+    // Windows, whose words are in the user's language.
+    (
+        "(os error 126)",
+        "a library that it needs is found nowhere: put it beside the program, or its folder in `PATH`",
+    ),
+    (
+        "(os error 127)",
+        "none of the libraries that it needs has what it calls, or it is the library of another model",
+    ),
+    ("(os error 193)", "it is for another kind of machine or cut short: build it for this program's target"),
     ("Permission denied", "the file, or a folder above it, may not be read by this user"),
 ];
 
@@ -124,7 +146,7 @@ const MACHINES: &[(u16, &str)] = &[
 
 /// Whether the loader looks for it in the folders of the system.
 fn is_bare(path: &Path) -> bool {
-    !path.as_os_str().as_encoded_bytes().contains(&b'/')
+    path.parent().is_some_and(|folder| folder.as_os_str().is_empty())
 }
 
 /// What is wrong with the file itself, which loaders do not say: they know no such file of one that is for another machine, and
@@ -204,6 +226,14 @@ mod tests {
             ),
             ("/x/m.so: cannot open shared object file: Permission denied", "may not be read"),
             ("/x/m.so: cannot allocate memory in static TLS block", "statically"),
+            (
+                "dlopen(m.dylib, 0x0005): tried: 'm.dylib' (mach-o file, but is an incompatible architecture (have 'arm64', \
+                 need 'x86_64'))",
+                "this program's target",
+            ),
+            ("dlsym(0x1, aoti_digits_api): symbol not found", "none of the libraries"),
+            ("Das angegebene Modul wurde nicht gefunden. (os error 126)", "`PATH`"),
+            ("%1 is not a valid Win32 application. (os error 193)", "this program's target"),
         ] {
             assert!(known_cause(reason).is_some_and(|help| help.contains(word)), "{reason}");
         }

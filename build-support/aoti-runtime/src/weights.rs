@@ -175,6 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there is no folder for temporary files")]
     fn a_file_that_changes_after_it_was_read_changes_no_weights() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.bin");
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "Miri maps no files")]
+    #[cfg_attr(any(miri, target_family = "wasm"), ignore = "no files are mapped")]
     #[expect(unsafe_code, reason = "nobody else knows the file")]
     fn a_file_is_mapped_where_its_caller_vouches_for_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -229,6 +230,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there is no folder for temporary files")]
     fn what_is_no_regular_file_is_refused_and_named() {
         let folder = tempfile::tempdir().unwrap();
         let mut paths = vec![folder.path().join("none.bin"), folder.path().to_owned()];
@@ -242,6 +244,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there is no folder for temporary files")]
     fn a_sidecar_is_found_in_a_folder_and_checked() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("w.bin"), [1u8; 64]).unwrap();

@@ -7,6 +7,7 @@ mod refit;
 mod regenerate;
 mod replay;
 mod setup;
+mod systems;
 mod test;
 mod workspace;
 

@@ -108,7 +108,8 @@ mod imp {
         Ok(text.fold(MESSAGES_PREAMBLE.to_owned(), |all, line| all + line + "\n"))
     }
 
-    /// The mirror's text. Compile-time layout checks come with it, so a target whose C layout differs fails to build.
+    /// The mirror's text. Compile-time layout checks come with it, so a target of 64 bits whose C layout differs fails to build.
+    /// Where pointers are shorter, `repr(C)` is all there is.
     fn mirror(header: &Path) -> anyhow::Result<String> {
         let header = header.to_str().context("the path of the header is not UTF-8")?;
         let bindings = bindgen::Builder::default()
@@ -125,6 +126,9 @@ mod imp {
             .disable_header_comment()
             .formatter(bindgen::Formatter::Prettyplease)
             .generate()?;
+        const CHECK: &str = "const _: () = {\n";
+        let bindings =
+            bindings.to_string().replace(CHECK, &format!("#[cfg(target_pointer_width = \"64\")]\n{CHECK}"));
         Ok(format!("{PREAMBLE}{bindings}"))
     }
 }

@@ -52,6 +52,7 @@ const REQUIRABLE: &[Tool] = &[
     Tool { name: "redis", programs: &["redis-server"], packages: &[&["redis-server"]] },
     Tool { name: "ccache", programs: &["ccache"], packages: &[&["ccache"]] },
     Tool { name: "musl", programs: &["musl-gcc"], packages: &[&["musl-tools"]] },
+    Tool { name: "node", programs: &["node"], packages: &[&["nodejs"]] },
 ];
 
 /// Makes sure that there is a C++ compiler.

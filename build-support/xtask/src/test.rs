@@ -5,8 +5,8 @@ use std::fs;
 use std::time::Instant;
 use xshell::cmd;
 
-use crate::setup;
 use crate::workspace::{Workspace, step};
+use crate::{setup, systems};
 
 const EXAMPLE: &str = "examples/digits";
 /// With operators of its own.
@@ -33,6 +33,10 @@ const STEPS: &[Step] = &[
         examples,
     ),
     ("lints: cargo clippy", lints),
+    (
+        "other systems: cargo check --target (Windows, macOS, Android, wasm), the runtime's tests as wasm",
+        systems::checks,
+    ),
     ("generated files: cargo xtask regenerate --check", generated),
 ];
 
@@ -137,7 +141,7 @@ fn generated(workspace: &Workspace) -> anyhow::Result<()> {
     crate::regenerate::run(&["--check".to_owned()])
 }
 
-fn is_required(workspace: &Workspace, tool: &str) -> bool {
+pub(crate) fn is_required(workspace: &Workspace, tool: &str) -> bool {
     let required = workspace.shell.var("AOTI_TEST_REQUIRE").unwrap_or_default();
     required.split(',').any(|name| name.trim() == tool)
 }

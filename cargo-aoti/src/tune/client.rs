@@ -8,11 +8,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use aoti_runtime::Device;
+use aoti_toolchain::ProcessTree;
 
 use super::bench::Fault;
 use super::helper::{Request, Response};
 use super::place::Place;
 use crate::failure::Failure;
+use crate::system;
 
 /// What a helper process is started with.
 pub(super) struct Setting {
@@ -30,6 +32,8 @@ pub(super) struct Setting {
 /// A helper process.
 pub(super) struct Client {
     child: Child,
+    /// What ends with us, whatever becomes of us.
+    tree: Option<ProcessTree>,
     requests: Option<ChildStdin>,
     responses: Receiver<String>,
     place: Place,
@@ -69,6 +73,7 @@ impl Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(std::fs::File::create(&errors).map_err(refuse)?);
         let mut child = command.spawn().map_err(refuse)?;
+        let tree = Some(ProcessTree::of(&child));
         let requests = child.stdin.take();
         let (send, responses) = channel();
         let stdout =
@@ -80,7 +85,7 @@ impl Client {
                 }
             }
         });
-        Ok(Client { child, requests, responses, place: shared, errors })
+        Ok(Client { child, tree, requests, responses, place: shared, errors })
     }
 
     /// Asks for something. The fault is of the candidate that ran; then the process has ended.
@@ -108,7 +113,9 @@ impl Client {
     }
 
     fn kill(&mut self) {
-        let _ = self.child.kill();
+        if let Some(tree) = self.tree.take() {
+            tree.end(&mut self.child);
+        }
         let _ = self.child.wait();
     }
 
@@ -137,7 +144,7 @@ impl Drop for Client {
 /// The command with a limit on its memory, where the shell knows one: all that the machine has. Drivers of GPUs reserve
 /// more addresses than that.
 fn limited(words: Vec<OsString>, device: Device) -> Command {
-    let memory = if cfg!(unix) && device == Device::Cpu { memory_kib() } else { None };
+    let memory = if system::HAS_ULIMIT && device == Device::Cpu { memory_kib() } else { None };
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();
     let Some(memory) = memory else {
@@ -162,17 +169,10 @@ fn memory_kib() -> Option<u64> {
 }
 
 fn describe(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::ExitStatusExt;
-        if let Some(signal) = status.signal() {
-            return format!("crashed with signal {signal}");
-        }
-    }
-    match status.code() {
+    system::crash(status).unwrap_or_else(|| match status.code() {
         Some(code) => format!("the process ended with code {code}"),
         None => "the process ended".to_owned(),
-    }
+    })
 }
 
 /// The end of what the process said, after a colon.

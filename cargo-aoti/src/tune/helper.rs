@@ -17,6 +17,7 @@ use super::bench::{LibraryId, Sample};
 use super::place::Place;
 use crate::failure::Failure;
 use crate::rates::fork_join;
+use crate::system;
 use crate::tensors::compare::{self, Tolerance, Tolerances};
 use crate::tensors::{flat, room};
 
@@ -76,7 +77,7 @@ pub(super) enum Response {
 
 /// Serves requests until there are no more.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    end_with_parent();
+    system::end_with_parent();
     let inputs = flat::read(&arguments.inputs)?;
     let mut helper = Helper {
         device: arguments.device,
@@ -107,18 +108,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Ends this process when the one that started it has: a candidate that hangs would go on for ever.
-fn end_with_parent() {
-    #[cfg(unix)]
-    std::thread::spawn(|| {
-        let parent = std::os::unix::process::parent_id();
-        while std::os::unix::process::parent_id() == parent {
-            std::thread::sleep(std::time::Duration::from_millis(500));
-        }
-        std::process::exit(1);
-    });
 }
 
 /// What the first library gives.

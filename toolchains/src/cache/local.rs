@@ -9,7 +9,6 @@
 //! ```
 //! An entry is written aside and renamed in one step. Presence proves nothing: every fetch checks digests.
 
-use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use crate::cache::manifest::{Manifest, Miss, differences};
 use crate::cache::{ActionStore, Fetched};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::lock::FileLock;
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::temporary::TemporaryFolder;
 
@@ -241,23 +241,22 @@ impl ActionStore for LocalStore {
         self.prepare()?;
         let path = self.folder(LOCKS)?.join(key.as_str());
         let lock = beneath::open_to_write(&path, true).map_err(cache_error("lock", &path))?;
+        let mut lock = FileLock::of(lock);
         let begun = Instant::now();
         while begun.elapsed() < SHORT_WAIT {
-            match lock.try_lock() {
-                Ok(()) => {
+            match lock.try_take() {
+                Ok(Some(_held)) => {
                     work();
                     return Ok(());
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
-                Err(TryLockError::Error(source)) => {
-                    return Err(Error::Cache { action: "lock", path, source });
-                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+                Err(source) => return Err(Error::Cache { action: "lock", path, source }),
             }
         }
         waiting();
         loop {
-            match lock.lock() {
-                Ok(()) => {
+            match lock.take() {
+                Ok(_held) => {
                     work();
                     return Ok(());
                 }

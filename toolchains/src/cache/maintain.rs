@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use crate::beneath;
 use crate::cache::local::{LocalStore, cache_error};
 use crate::error::Error;
+use crate::lock::FileLock;
 
 /// How big a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,8 +122,9 @@ impl LocalStore {
         }
         for path in children(&self.locks()).unwrap_or_default() {
             let Ok(lock) = beneath::open_file(&path) else { continue };
+            let mut lock = FileLock::of(lock);
             // Whoever opens the file between our lock and its removal builds beside the next one: repeated work, no harm.
-            if is_abandoned(&path, now) && lock.try_lock().is_ok() {
+            if is_abandoned(&path, now) && is_free(&mut lock) {
                 let _ = std::fs::remove_file(&path);
             }
         }
@@ -189,10 +191,14 @@ impl Limit {
         self.since.store(0, Ordering::Relaxed);
         let path = store.locks().join("gc");
         let Ok(lock) = beneath::open_to_write(&path, true) else { return };
-        if lock.try_lock().is_ok() {
+        if let Ok(Some(_held)) = FileLock::of(lock).try_take() {
             let _ = store.gc(self.max_bytes);
         }
     }
+}
+
+fn is_free(lock: &mut FileLock) -> bool {
+    lock.try_take().is_ok_and(|held| held.is_some())
 }
 
 fn total(entries: &[Entry]) -> CacheStat {

@@ -16,11 +16,11 @@ mod usable;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs::File;
 use std::path::Path;
 
 use aoti_compiler::cost::Rates;
 use aoti_compiler::schedule::{KernelKey, Setting};
+use aoti_toolchain::FileLock;
 
 use crate::error::Error;
 use crate::files;
@@ -135,7 +135,8 @@ impl Lock {
     pub fn update(path: &Path, change: impl FnOnce(&mut Lock)) -> Result<Vec<String>, Error> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The folder, so that no file is left behind; where it cannot be locked, the last one to write wins.
-        let _lock = File::open(folder).ok().filter(|folder| folder.lock().is_ok());
+        let mut folder = FileLock::of_folder(folder).ok();
+        let _held = folder.as_mut().and_then(|folder| folder.take().ok());
         let Reading { mut lock, notes } = Lock::read(path)?;
         change(&mut lock);
         files::write(path, lock.to_string().as_bytes())?;

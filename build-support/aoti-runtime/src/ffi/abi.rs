@@ -53,6 +53,7 @@ pub struct AotiError {
     pub message: [::core::ffi::c_char; 256usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiError"][::core::mem::size_of::<AotiError>() - 260usize];
     ["Alignment of AotiError"][::core::mem::align_of::<AotiError>() - 4usize];
@@ -74,6 +75,7 @@ pub struct AotiDevice {
     pub index: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiDevice"][::core::mem::size_of::<AotiDevice>() - 8usize];
     ["Alignment of AotiDevice"][::core::mem::align_of::<AotiDevice>() - 4usize];
@@ -95,6 +97,7 @@ pub struct AotiTensor {
     pub device: AotiDevice,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiTensor"][::core::mem::size_of::<AotiTensor>() - 40usize];
     ["Alignment of AotiTensor"][::core::mem::align_of::<AotiTensor>() - 8usize];
@@ -124,6 +127,7 @@ pub struct AotiTensors {
     pub count: i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiTensors"][::core::mem::size_of::<AotiTensors>() - 16usize];
     ["Alignment of AotiTensors"][::core::mem::align_of::<AotiTensors>() - 8usize];
@@ -141,6 +145,7 @@ pub struct AotiInts {
     pub count: i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiInts"][::core::mem::size_of::<AotiInts>() - 16usize];
     ["Alignment of AotiInts"][::core::mem::align_of::<AotiInts>() - 8usize];
@@ -158,6 +163,7 @@ pub struct AotiFloats {
     pub count: i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiFloats"][::core::mem::size_of::<AotiFloats>() - 16usize];
     ["Alignment of AotiFloats"][::core::mem::align_of::<AotiFloats>() - 8usize];
@@ -175,6 +181,7 @@ pub struct AotiBools {
     pub count: i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiBools"][::core::mem::size_of::<AotiBools>() - 16usize];
     ["Alignment of AotiBools"][::core::mem::align_of::<AotiBools>() - 8usize];
@@ -193,6 +200,7 @@ pub struct AotiDimInfo {
     pub max: i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiDimInfo"][::core::mem::size_of::<AotiDimInfo>() - 24usize];
     ["Alignment of AotiDimInfo"][::core::mem::align_of::<AotiDimInfo>() - 8usize];
@@ -215,6 +223,7 @@ pub struct AotiValueInfo {
     pub dims: *const AotiDimInfo,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiValueInfo"][::core::mem::size_of::<AotiValueInfo>() - 24usize];
     ["Alignment of AotiValueInfo"][::core::mem::align_of::<AotiValueInfo>() - 8usize];
@@ -242,6 +251,7 @@ pub struct AotiConstantInfo {
     pub is_read: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiConstantInfo"][::core::mem::size_of::<AotiConstantInfo>() - 32usize];
     [
@@ -278,6 +288,7 @@ pub struct AotiKernelInfo {
     pub device: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiKernelInfo"][::core::mem::size_of::<AotiKernelInfo>() - 48usize];
     ["Alignment of AotiKernelInfo"][::core::mem::align_of::<AotiKernelInfo>() - 8usize];
@@ -325,6 +336,7 @@ pub struct AotiModelInfo {
     pub weights_digest: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 112usize];
     ["Alignment of AotiModelInfo"][::core::mem::align_of::<AotiModelInfo>() - 8usize];
@@ -435,6 +447,7 @@ pub struct AotiContext {
     pub allocate_output_arg: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 96usize];
     ["Alignment of AotiContext"][::core::mem::align_of::<AotiContext>() - 8usize];
@@ -489,6 +502,7 @@ pub struct AotiCreateOptions {
     pub device_context: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiCreateOptions"][::core::mem::size_of::<AotiCreateOptions>() - 40usize];
     [
@@ -520,6 +534,7 @@ pub struct AotiNamedTensor {
     pub tensor: AotiTensor,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiNamedTensor"][::core::mem::size_of::<AotiNamedTensor>() - 48usize];
     [
@@ -548,6 +563,7 @@ pub struct AotiPrepareOptions {
     pub arg: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     [
         "Size of AotiPrepareOptions",
@@ -581,6 +597,7 @@ pub struct AotiCandidate {
     pub reason: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiCandidate"][::core::mem::size_of::<AotiCandidate>() - 24usize];
     ["Alignment of AotiCandidate"][::core::mem::align_of::<AotiCandidate>() - 8usize];
@@ -607,6 +624,7 @@ pub struct AotiPlan {
     pub picked: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiPlan"][::core::mem::size_of::<AotiPlan>() - 32usize];
     ["Alignment of AotiPlan"][::core::mem::align_of::<AotiPlan>() - 8usize];
@@ -787,6 +805,7 @@ pub struct AotiApi {
     >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 168usize];
     ["Alignment of AotiApi"][::core::mem::align_of::<AotiApi>() - 8usize];

@@ -1,14 +1,14 @@
 //! Outputs whose sizes nobody knows before a run: they get memory when the run has found them.
 
-use super::{abi::AotiTensor, model::count, view::CPU};
+use super::described::narrowed;
 use crate::{DynTensor, ValueInfo};
 use std::{ffi::c_void, ptr, slice};
 
-/// A size that `output_sizes` does not know: -1 in the C interface.
-const UNKNOWN: usize = usize::MAX;
+/// A size that `output_sizes` does not know.
+const UNKNOWN: i64 = -1;
 
 /// Whether an output of these sizes gets its memory during the run.
-pub(super) fn is_late(sizes: &[usize]) -> bool {
+pub(super) fn is_late(sizes: &[i64]) -> bool {
     sizes.contains(&UNKNOWN)
 }
 
@@ -16,18 +16,7 @@ pub(super) fn is_late(sizes: &[usize]) -> bool {
 pub(super) struct LateOutputs<'r, 'o> {
     pub(super) tensors: &'r mut [&'o mut DynTensor],
     pub(super) infos: &'r [ValueInfo],
-}
-
-/// The descriptor of such an output before the run: without data.
-pub(super) fn descriptor(tensor: &DynTensor, sizes: &[usize]) -> AotiTensor {
-    AotiTensor {
-        data: ptr::null_mut(),
-        sizes: sizes.as_ptr().cast(),
-        strides: ptr::null(),
-        rank: count(sizes.len()),
-        dtype: tensor.dtype().code(),
-        device: CPU,
-    }
+    pub(super) scratch: &'r mut Vec<usize>,
 }
 
 /// The callback: `arg` is a [`LateOutputs`] that nothing else uses during the run.
@@ -44,8 +33,8 @@ pub(super) unsafe extern "C" fn allocate_output(
         return ptr::null_mut();
     };
     // SAFETY: the interface gives as many sizes as the output has dimensions; none is negative.
-    let sizes = unsafe { slice::from_raw_parts(sizes.cast::<usize>(), info.dims.len()) };
-    match tensor.resize(sizes) {
+    let sizes = unsafe { slice::from_raw_parts(sizes, info.dims.len()) };
+    match tensor.resize(narrowed(sizes, outputs.scratch)) {
         Ok(()) => tensor.data_mut_ptr().cast(),
         Err(_) => ptr::null_mut(),
     }

@@ -4,16 +4,17 @@ use super::{
     Api,
     abi::{AotiApi, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState, AotiTensor},
     call,
+    described::{Described, narrow, narrowed},
     late::{self, LateOutputs, allocate_output},
     state::State,
     tables,
     view::{AnyView, CPU},
     watch::{Watch, on_kernel},
-    workspace::{Descriptors, Plan as SizePlan, Workspace},
+    workspace::{Places, Plan as SizePlan, Workspace},
 };
 use crate::{
     Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan, ThreadPool,
-    Weights, ffi::buffer::Buffer,
+    ValueInfo, Weights, ffi::buffer::Buffer,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -225,7 +226,8 @@ impl Model {
         let Workspace { inputs: staging, plan, .. } = &mut workspace;
         self.plan_sizes(&self.native.load(), staging.contiguous(inputs)?, plan)?;
         let mut rest = plan.sizes.as_slice();
-        Ok(self.info.outputs.iter().map(|output| take(&mut rest, output.dims.len()).to_vec()).collect())
+        let mut next = |output: &ValueInfo| take(&mut rest, output.dims.len()).iter().map(narrow).collect();
+        Ok(self.info.outputs.iter().map(&mut next).collect())
     }
 
     /// Bytes of workspace that a run on `threads` threads needs for such inputs.
@@ -368,11 +370,11 @@ impl Model {
     }
 
     /// Makes `places` point at each output's sizes in the list of all sizes.
-    fn point_at(&self, sizes: &mut [usize], places: &mut Descriptors<*mut i64>) {
+    fn point_at(&self, sizes: &mut [i64], places: &mut Places) {
         places.0.clear();
         let mut next = sizes.as_mut_ptr();
         for output in &self.info.outputs {
-            places.0.push(next.cast());
+            places.0.push(next);
             // SAFETY: the list has as many places as all outputs have dimensions.
             next = unsafe { next.add(output.dims.len()) };
         }
@@ -401,7 +403,7 @@ struct Run<'r, 'o> {
     native: &'r Native,
     inputs: &'r [AotiTensor],
     outputs: &'r mut [&'o mut DynTensor],
-    descriptors: &'r mut Descriptors<AotiTensor>,
+    descriptors: &'r mut Described,
     arena: &'r mut Buffer,
     state: *mut AotiState,
     threads: usize,
@@ -415,13 +417,14 @@ struct Run<'r, 'o> {
 
 impl Run<'_, '_> {
     fn execute(&mut self, plan: &mut SizePlan) -> Result<(), Error> {
-        self.describe_outputs(&plan.sizes)?;
-        plan.found.clone_from(&plan.sizes);
-        self.model.point_at(&mut plan.found, &mut plan.places);
-        self.arena.reserve(plan.arena_bytes)?;
+        let SizePlan { sizes, places, found, scratch, arena_bytes, .. } = plan;
+        self.describe_outputs(sizes, scratch)?;
+        found.clone_from(sizes);
+        self.model.point_at(found, places);
+        self.arena.reserve(*arena_bytes)?;
         self.began = true;
         let infos = &self.model.info.outputs;
-        let mut late = LateOutputs { tensors: &mut *self.outputs, infos };
+        let mut late = LateOutputs { tensors: &mut *self.outputs, infos, scratch: &mut *scratch };
         let context = AotiContext {
             parallel_for: if self.threads > 1 { Some(parallel_for) } else { None },
             pool: ptr::from_ref(&self.executor).cast_mut().cast(),
@@ -438,7 +441,7 @@ impl Run<'_, '_> {
             allocate_output_arg: ptr::from_mut(&mut late).cast(),
         };
         let run = self.model.api.table.run.expect("the table was checked");
-        let (inputs, outputs) = (self.inputs, self.descriptors.0.as_slice());
+        let (inputs, outputs) = (self.inputs, self.descriptors.as_slice());
         // SAFETY: descriptors are valid and borrowed for the call; outputs, state and arena are borrowed mutably, so
         // nothing else sees them; the context outlives the call, which ends its parallel loops before it returns.
         let done = call(|error| unsafe {
@@ -448,7 +451,7 @@ impl Run<'_, '_> {
                 count(inputs.len()),
                 outputs.as_ptr(),
                 count(outputs.len()),
-                plan.places.0.as_ptr(),
+                places.0.as_ptr(),
                 self.state,
                 self.arena.as_mut_ptr().cast(),
                 self.arena.capacity() as i64,
@@ -461,7 +464,7 @@ impl Run<'_, '_> {
             self.outputs.iter_mut().for_each(|tensor| tensor.settle_bools());
         }
         done?;
-        self.shrink_outputs(&plan.found)
+        self.shrink_outputs(found, scratch)
     }
 
     /// Whether a run that had begun found no memory for what it had read the size of. It is not begun again.
@@ -470,31 +473,26 @@ impl Run<'_, '_> {
     }
 
     /// Gives outputs the sizes that the run found.
-    fn shrink_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {
+    fn shrink_outputs(&mut self, mut sizes: &[i64], scratch: &mut Vec<usize>) -> Result<(), Error> {
         for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
-            tensor.resize(take(&mut sizes, info.dims.len()))?;
+            tensor.resize(narrowed(take(&mut sizes, info.dims.len()), scratch))?;
         }
         Ok(())
     }
 
-    fn describe_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {
-        self.descriptors.0.clear();
+    fn describe_outputs(&mut self, mut sizes: &[i64], scratch: &mut Vec<usize>) -> Result<(), Error> {
+        self.descriptors.clear();
         for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
             let own = take(&mut sizes, info.dims.len());
-            if late::is_late(own) {
-                self.descriptors.0.push(late::descriptor(tensor, own));
-                continue;
+            // What gets memory during the run has none before it.
+            let mut data = ptr::null_mut();
+            if !late::is_late(own) {
+                tensor.resize(narrowed(own, scratch))?;
+                data = tensor.data_mut_ptr().cast();
             }
-            tensor.resize(own)?;
-            self.descriptors.0.push(AotiTensor {
-                data: tensor.data_mut_ptr().cast(),
-                sizes: tensor.sizes().as_ptr().cast(),
-                strides: ptr::null(),
-                rank: count(tensor.sizes().len()),
-                dtype: tensor.dtype().code(),
-                device: CPU,
-            });
+            self.descriptors.push(data, tensor.dtype(), CPU, own.iter().copied());
         }
+        self.descriptors.finish();
         Ok(())
     }
 }
@@ -542,7 +540,7 @@ pub(super) fn fork_join_ns(executor: &dyn Executor, threads: i32) -> i32 {
 }
 
 /// Splits the first `n` off `rest`.
-fn take<'a>(rest: &mut &'a [usize], n: usize) -> &'a [usize] {
+fn take<'a>(rest: &mut &'a [i64], n: usize) -> &'a [i64] {
     let (first, others) = rest.split_at(n);
     *rest = others;
     first

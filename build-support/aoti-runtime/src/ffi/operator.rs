@@ -4,7 +4,8 @@
 //! ([`fits`](crate::__operator)).
 
 use super::abi::{AotiBools, AotiContext, AotiError, AotiFloats, AotiInts, AotiTensor, AotiTensors};
-use crate::{DType, Element, TensorView};
+use super::described::{narrow, sizes_of};
+use crate::{DType, Element, TensorView, tensor::Dims};
 use std::any::Any;
 use std::ffi::{CStr, c_char};
 use std::fmt::{self, Display};
@@ -49,13 +50,13 @@ pub trait OperatorParameter: sealed::Sealed + Sized {
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T> {
     data: &'a mut [T],
-    sizes: &'a [usize],
+    sizes: Dims,
 }
 
 impl<'a, T: Element> TensorViewMut<'a, T> {
     /// The sizes, outermost first.
-    pub fn sizes(&self) -> &'a [usize] {
-        self.sizes
+    pub fn sizes(&self) -> &[usize] {
+        self.sizes.as_slice()
     }
 
     /// The elements in row-major order.
@@ -269,18 +270,15 @@ unsafe fn list<'a, T>(data: *const T, count: i64) -> &'a [T] {
 ///
 /// # Safety
 ///
-/// `tensor` is one of a call, whose memory stays as long as `'a`.
-unsafe fn parts<'a, T: Element>(
-    tensor: &AotiTensor,
-    name: &str,
-) -> Result<(*mut T, usize, &'a [usize]), Unfit> {
+/// `tensor` is one of a call.
+unsafe fn parts<T: Element>(tensor: &AotiTensor, name: &str) -> Result<(*mut T, usize, Dims), Unfit> {
     if tensor.dtype != T::DTYPE.code() {
         let given = DType::from_code(tensor.dtype).map_or("an unknown type", DType::name);
         return Err(Unfit(format!("`{name}` is {given}, the function takes {}", T::DTYPE)));
     }
     // SAFETY: sizes are as many as the rank says. They are never negative.
-    let sizes: &[usize] = unsafe { list(tensor.sizes.cast(), i64::from(tensor.rank)) };
-    let count = sizes.iter().product();
+    let sizes = unsafe { sizes_of(tensor) }.iter().map(narrow).collect::<Dims>();
+    let count = sizes.as_slice().iter().product();
     // Of an empty tensor the address may be anything.
     let data = if count == 0 { ptr::dangling_mut() } else { tensor.data.cast() };
     Ok((data, count, sizes))
@@ -288,7 +286,7 @@ unsafe fn parts<'a, T: Element>(
 
 /// # Safety
 ///
-/// As for [`parts`]; nobody writes to the tensor meanwhile.
+/// As for [`parts`], whose memory stays as long as `'a`; nobody writes to the tensor meanwhile.
 unsafe fn view<'a, T: Element>(tensor: &AotiTensor, name: &str) -> Result<TensorView<'a, T>, Unfit> {
     // SAFETY: the caller vouches for the tensor.
     let (data, count, sizes) = unsafe { parts::<T>(tensor, name)? };
@@ -302,12 +300,12 @@ unsafe fn view<'a, T: Element>(tensor: &AotiTensor, name: &str) -> Result<Tensor
     }
     // SAFETY: generated code passes as many elements as the sizes say.
     let data = unsafe { slice::from_raw_parts(data, count) };
-    TensorView::new(data, sizes).map_err(|error| Unfit(format!("`{name}`: {error}")))
+    TensorView::new(data, sizes.as_slice()).map_err(|error| Unfit(format!("`{name}`: {error}")))
 }
 
 /// # Safety
 ///
-/// As for [`parts`]; nobody else reads or writes the tensor meanwhile.
+/// As for [`parts`], whose memory stays as long as `'a`; nobody else reads or writes the tensor meanwhile.
 unsafe fn view_mut<'a, T: Element>(tensor: &AotiTensor, name: &str) -> Result<TensorViewMut<'a, T>, Unfit> {
     // SAFETY: the caller vouches for the tensor.
     let (data, count, sizes) = unsafe { parts::<T>(tensor, name)? };

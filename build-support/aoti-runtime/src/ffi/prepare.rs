@@ -2,9 +2,10 @@
 
 use super::{
     Api,
-    abi::{AotiContext, AotiNamedTensor, AotiPrepareOptions, AotiTensor},
+    abi::{AotiContext, AotiNamedTensor, AotiPrepareOptions},
     buffer::Buffer,
     call,
+    described::{Described, wide},
     model::{fork_join_ns, parallel_for},
     view::CPU,
 };
@@ -51,22 +52,14 @@ pub(crate) fn prepare(
     let names: Vec<CString> =
         tensors.iter().map(|(name, _)| CString::new(*name).expect("names hold no zero")).collect();
     let aligned = tensors.iter().map(|(_, tensor)| Aligned::new(tensor)).collect::<Result<Vec<_>, _>>()?;
-    let described: Vec<AotiNamedTensor> = names
-        .iter()
-        .zip(tensors)
-        .zip(&aligned)
-        .map(|((name, (_, tensor)), aligned)| AotiNamedTensor {
-            name: name.as_ptr(),
-            tensor: AotiTensor {
-                data: aligned.data().cast_mut().cast(),
-                sizes: tensor.sizes.as_ptr().cast(),
-                strides: ptr::null(),
-                rank: tensor.sizes.len() as i32,
-                dtype: tensor.dtype.code(),
-                device: CPU,
-            },
-        })
-        .collect();
+    let mut described = Described::default();
+    for ((_, tensor), aligned) in tensors.iter().zip(&aligned) {
+        let data = aligned.data().cast_mut().cast();
+        described.push(data, tensor.dtype, CPU, tensor.sizes.iter().map(wide));
+    }
+    let named = names.iter().zip(described.finish());
+    let named: Vec<AotiNamedTensor> =
+        named.map(|(name, tensor)| AotiNamedTensor { name: name.as_ptr(), tensor: *tensor }).collect();
     let context = AotiContext {
         parallel_for: if threads > 1 { Some(parallel_for) } else { None },
         pool: ptr::from_ref(&executor).cast_mut().cast(),
@@ -93,8 +86,8 @@ pub(crate) fn prepare(
     // are as long as the library wants them, aligned, and borrowed by nobody else; the callbacks get what they expect.
     let done = call(|error| unsafe {
         prepare_weights(
-            described.as_ptr(),
-            described.len() as i32,
+            named.as_ptr(),
+            named.len() as i32,
             weights.as_mut_ptr().cast(),
             weights.capacity() as i64,
             workspace.as_mut_ptr().cast(),

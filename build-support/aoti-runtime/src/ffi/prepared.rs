@@ -3,6 +3,7 @@
 use super::{
     abi::{AotiContext, AotiError, AotiRun, AotiState, AotiTensor},
     call,
+    described::Described,
     model::{Model, Native, count},
     state::State,
     view::AnyView,
@@ -138,8 +139,14 @@ impl<'m> DeviceTensor<'m> {
         })
     }
 
-    pub(super) fn raw(&self) -> AotiTensor {
-        self.view().raw()
+    /// The tensors for the C interface.
+    pub(super) fn described<'a, 'b: 'a>(
+        tensors: impl IntoIterator<Item = &'a DeviceTensor<'b>>,
+    ) -> Described {
+        let mut described = Described::default();
+        tensors.into_iter().for_each(|tensor| tensor.view().describe(&mut described));
+        described.finish();
+        described
     }
 }
 
@@ -184,6 +191,7 @@ impl Model {
         let prepare = self.entry(self.api.table.prepare)?;
         let (submit, wait) = (self.entry(self.api.table.submit)?, self.entry(self.api.table.wait)?);
         let inputs = contiguous(inputs)?;
+        let inputs = inputs.as_slice();
         let mut raw = ptr::null_mut();
         let native = self.native();
         // SAFETY: inputs are valid descriptors; the run gets memory of its own.
@@ -264,7 +272,7 @@ impl Prepared<'_> {
         times: usize,
     ) -> Result<(), Error> {
         let inputs = contiguous(inputs)?;
-        let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
+        let targets = DeviceTensor::described(outputs.iter());
         let state = states_of(runs, state)?;
         let mut done = Ok(());
         let n_runs = runs.len().max(1);
@@ -276,7 +284,7 @@ impl Prepared<'_> {
             let context = stream.context(run.generator.take());
             // SAFETY: descriptors are valid; everything that they borrow lasts until all runs were waited for, which is below
             // whatever goes wrong. Outputs and state are borrowed mutably.
-            let submitted = unsafe { run.start(inputs, &targets, state, &context) };
+            let submitted = unsafe { run.start(inputs.as_slice(), targets.as_slice(), state, &context) };
             if done.is_ok() && submitted.is_err() {
                 // Those before it are still under way.
                 for earlier in number.saturating_sub(n_runs - 1)..number {
@@ -305,7 +313,7 @@ impl Prepared<'_> {
         tell: &mut dyn FnMut(usize, f64),
     ) -> Result<(), Error> {
         let inputs = contiguous(inputs)?;
-        let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
+        let targets = DeviceTensor::described(outputs.iter());
         let state = State::for_run(state, self.model)?;
         let mut clock = Clock::new(tell);
         let mut context = stream.context(self.generator.take());
@@ -313,7 +321,7 @@ impl Prepared<'_> {
         context.on_time_arg = ptr::from_mut(&mut clock).cast();
         // SAFETY: descriptors are valid, and what they borrow lasts until the run was waited for; outputs, state and the clock
         // are borrowed mutably.
-        let submitted = unsafe { self.start(inputs, &targets, state, &context) };
+        let submitted = unsafe { self.start(inputs.as_slice(), targets.as_slice(), state, &context) };
         let done = submitted.and_then(|()| self.wait());
         clock.finish();
         done
@@ -366,9 +374,14 @@ fn states_of(runs: &[Prepared<'_>], mut state: Option<&mut State>) -> Result<*mu
 }
 
 /// Inputs of prepared runs are given as they are, so that they must be row-major contiguous.
-fn contiguous<'s>(views: &'s [AnyView<'_>]) -> Result<&'s [AotiTensor], Error> {
+fn contiguous(views: &[AnyView<'_>]) -> Result<Described, Error> {
     match views.iter().position(|view| view.strides().is_some()) {
-        None => Ok(AnyView::as_raw_slice(views)),
+        None => {
+            let mut described = Described::default();
+            views.iter().for_each(|view| view.describe(&mut described));
+            described.finish();
+            Ok(described)
+        }
         Some(position) => {
             let message = format!("input {position} of a prepared run is not row-major contiguous");
             Err(Error::new(ErrorCode::Stride, message))

@@ -1,8 +1,9 @@
 //! Runs that are in progress while the program continues.
 
 use super::{
-    abi::{AotiContext, AotiTensor},
+    abi::AotiContext,
     call,
+    described::Described,
     model::count,
     prepared::{DeviceTensor, Prepared, Stream},
     state::State,
@@ -14,8 +15,8 @@ use std::{fmt, sync::Arc};
 /// or written to before the device is through with it. To drop it is to wait.
 pub struct Submitted<'m> {
     /// What C reads until the run is done: descriptors of the tensors below.
-    _inputs: Vec<AotiTensor>,
-    _outputs: Vec<AotiTensor>,
+    _inputs: Described,
+    _outputs: Described,
     _context: Box<AotiContext>,
     /// Taken when the run was waited for.
     owned: Option<Owned<'m>>,
@@ -59,16 +60,17 @@ impl<'m> Prepared<'m> {
         state: Option<State>,
         stream: Stream<'_>,
     ) -> Result<Submitted<'m>, Error> {
-        let read: Vec<AotiTensor> = inputs.iter().map(|tensor| tensor.raw()).collect();
-        let written: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
+        let read = DeviceTensor::described(inputs.iter().map(|tensor| &**tensor));
+        let written = DeviceTensor::described(outputs.iter());
         let mut owned = Owned { run: self, inputs, outputs, state };
         let context = Box::new(stream.context(owned.run.generator.take()));
         let state = State::for_run(owned.state.as_mut(), owned.run.model)?;
         // SAFETY: descriptors, context, tensors and state are kept by the result until the run was waited for; if it is
         // forgotten, they are never given back.
         call(|error| unsafe {
-            let (n_inputs, n_outputs) = (count(read.len()), count(written.len()));
-            let (from, to) = (read.as_ptr(), written.as_ptr());
+            let (from, to) = (read.as_slice(), written.as_slice());
+            let (n_inputs, n_outputs) = (count(from.len()), count(to.len()));
+            let (from, to) = (from.as_ptr(), to.as_ptr());
             (owned.run.submit)(owned.run.raw.as_ptr(), from, n_inputs, to, n_outputs, state, &*context, error)
         })?;
         Ok(Submitted { _inputs: read, _outputs: written, _context: context, owned: Some(owned) })

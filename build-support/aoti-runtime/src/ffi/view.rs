@@ -1,19 +1,24 @@
-//! A borrowed tensor whose element type is a value, in the very layout that the C interface takes.
+//! A borrowed tensor whose element type is a value.
 
-use super::abi::{AOTI_CPU, AotiDevice, AotiTensor};
+use super::{
+    abi::{AOTI_CPU, AotiDevice, AotiTensor},
+    described::{Described, wide},
+};
 use crate::{DType, Device, DynTensor, Element, Error, ErrorCode, TensorView};
-use std::{fmt, marker::PhantomData, ptr, slice};
+use std::{fmt, ptr};
 
 /// Memory that the processor sees.
 pub(super) const CPU: AotiDevice = AotiDevice { kind: AOTI_CPU as i32, index: 0 };
 
 /// A borrowed tensor whose element type is a value. Data, sizes and strides live as long as `'a`.
 #[derive(Clone, Copy)]
-#[repr(transparent)]
 pub struct AnyView<'a> {
-    /// `strides` is null exactly when the tensor is row-major contiguous.
-    raw: AotiTensor,
-    lifetime: PhantomData<&'a [u8]>,
+    data: *const u8,
+    dtype: DType,
+    device: AotiDevice,
+    sizes: &'a [usize],
+    /// `None` exactly when the tensor is row-major contiguous.
+    strides: Option<&'a [usize]>,
 }
 
 // SAFETY: a view is a shared borrow of elements, all of which are `Sync`.
@@ -23,12 +28,19 @@ unsafe impl Sync for AnyView<'_> {}
 
 impl<'a> AnyView<'a> {
     pub(crate) fn new<T: Element>(view: &'a TensorView<'_, T>) -> AnyView<'a> {
-        let strides = view.strides().map_or(ptr::null(), <[usize]>::as_ptr);
-        AnyView::from_parts(T::DTYPE, view.data().as_ptr().cast(), view.sizes(), strides)
+        let (data, sizes, strides) = (view.data().as_ptr().cast(), view.sizes(), view.strides());
+        AnyView { data, dtype: T::DTYPE, device: CPU, sizes, strides }
     }
 
     pub(crate) fn of_tensor(tensor: &'a DynTensor) -> AnyView<'a> {
-        AnyView::from_parts(tensor.dtype(), tensor.data_ptr(), tensor.sizes(), ptr::null())
+        let (data, dtype, sizes) = (tensor.data_ptr(), tensor.dtype(), tensor.sizes());
+        AnyView { data, dtype, device: CPU, sizes, strides: None }
+    }
+
+    /// A tensor that the C side tells of, row-major contiguous and of a known element type, whose sizes are these.
+    pub(super) fn of_raw(tensor: &AotiTensor, sizes: &'a [usize]) -> AnyView<'a> {
+        let dtype = DType::from_code(tensor.dtype).expect("libraries tell of known element types");
+        AnyView { data: tensor.data.cast(), dtype, device: tensor.device, sizes, strides: None }
     }
 
     /// A row-major contiguous tensor in memory of a device, such as one of cudarc's.
@@ -43,39 +55,22 @@ impl<'a> AnyView<'a> {
         sizes: &'a [usize],
         data: *const std::ffi::c_void,
     ) -> AnyView<'a> {
-        let mut view = AnyView::from_parts(dtype, data.cast(), sizes, ptr::null());
-        view.raw.device = device.raw();
-        view
-    }
-
-    fn from_parts(dtype: DType, data: *const u8, sizes: &'a [usize], strides: *const usize) -> AnyView<'a> {
-        let raw = AotiTensor {
-            data: data.cast_mut().cast(),
-            sizes: sizes.as_ptr().cast(),
-            strides: strides.cast(),
-            rank: i32::try_from(sizes.len()).unwrap_or(i32::MAX),
-            dtype: dtype.code(),
-            device: CPU,
-        };
-        AnyView { raw, lifetime: PhantomData }
+        AnyView { data: data.cast(), dtype, device: device.raw(), sizes, strides: None }
     }
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        DType::from_code(self.raw.dtype).expect("views are made with an element type")
+        self.dtype
     }
 
     /// The sizes, outermost first.
     pub fn sizes(&self) -> &'a [usize] {
-        // SAFETY: made from a slice of this length that lives as long as `'a`.
-        unsafe { slice::from_raw_parts(self.raw.sizes.cast(), self.raw.rank as usize) }
+        self.sizes
     }
 
     /// The strides in elements, or `None` for row-major contiguous.
     pub fn strides(&self) -> Option<&'a [usize]> {
-        let strides: *const usize = self.raw.strides.cast();
-        // SAFETY: strides, when given, are as many as sizes and live as long.
-        (!strides.is_null()).then(|| unsafe { slice::from_raw_parts(strides, self.raw.rank as usize) })
+        self.strides
     }
 
     /// An owned tensor with the same elements.
@@ -84,7 +79,7 @@ impl<'a> AnyView<'a> {
     /// [`ErrorCode::Device`] for a tensor in memory of a device, which only its model can read, and [`ErrorCode::Memory`]: strides
     /// of 0 make a tensor of a few elements as large as one likes.
     pub fn to_tensor(&self) -> Result<DynTensor, Error> {
-        if self.raw.device.kind != CPU.kind {
+        if self.device.kind != CPU.kind {
             return Err(Error::new(ErrorCode::Device, "the tensor lies in memory of a device"));
         }
         let mut tensor = DynTensor::zeros(self.dtype(), self.sizes())?;
@@ -98,14 +93,9 @@ impl<'a> AnyView<'a> {
         self.sizes().iter().product::<usize>() * self.dtype().size()
     }
 
-    pub(super) fn raw(&self) -> AotiTensor {
-        self.raw
-    }
-
-    /// The views as the C interface takes them.
-    pub(super) fn as_raw_slice<'s>(views: &'s [AnyView<'_>]) -> &'s [AotiTensor] {
-        // SAFETY: `AnyView` is transparent over `AotiTensor`.
-        unsafe { slice::from_raw_parts(views.as_ptr().cast(), views.len()) }
+    /// Adds the tensor, which has no strides, to a list for the C interface.
+    pub(super) fn describe(&self, described: &mut Described) {
+        described.push(self.data.cast_mut().cast(), self.dtype, self.device, self.sizes.iter().map(wide));
     }
 
     /// Copies the elements in row-major order to the first [`AnyView::packed_bytes`] of `target`.
@@ -113,14 +103,12 @@ impl<'a> AnyView<'a> {
         let target = &mut target[..self.packed_bytes()];
         let Some(strides) = self.strides().filter(|_| !target.is_empty()) else {
             // SAFETY: without strides the data is contiguous and as long as its packed form, which `target` is.
-            return unsafe {
-                ptr::copy_nonoverlapping(self.raw.data.cast(), target.as_mut_ptr(), target.len())
-            };
+            return unsafe { ptr::copy_nonoverlapping(self.data, target.as_mut_ptr(), target.len()) };
         };
         let element = self.dtype().size();
         // SAFETY: `TensorView::strided` keeps every offset inside the data, `target` has room for every element, and
         // a borrowed target does not overlap data that is borrowed as shared.
-        unsafe { pack(self.raw.data.cast(), self.sizes(), strides, element, target.as_mut_ptr()) };
+        unsafe { pack(self.data, self.sizes(), strides, element, target.as_mut_ptr()) };
     }
 }
 
@@ -174,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_repeated_element_that_no_memory_holds_is_an_error() {
-        let view = TensorView::strided(&[1u8], &[1 << 40, 1 << 20], &[0, 0]).unwrap();
+        let view = TensorView::strided(&[1u8], &[isize::MAX as usize, 1], &[0, 0]).unwrap();
         assert_eq!(view.erase().to_tensor().unwrap_err().code(), ErrorCode::Memory);
         let view = TensorView::strided(&[true, false], &[2, 2], &[0, 1]).unwrap();
         assert_eq!(view.erase().to_tensor().unwrap().as_slice(), Some(&[true, false, true, false][..]));

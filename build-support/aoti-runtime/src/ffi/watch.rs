@@ -1,6 +1,10 @@
 //! Tells a closure of the kernels of a run, as the C side's callback reports them.
 
-use super::{abi, abi::AotiTensor, view::AnyView};
+use super::{
+    abi::{self, AotiTensor},
+    described::{narrow, sizes_of},
+    view::AnyView,
+};
 use crate::{KernelEvent, KernelInfo, KernelPhase};
 use std::{
     any::Any,
@@ -13,13 +17,15 @@ use std::{
 pub(super) struct Watch<'w> {
     tell: &'w mut dyn FnMut(KernelEvent<'_>),
     kernels: &'w [KernelInfo],
+    /// Of what a kernel wrote, one tensor after the other: memory that is used again.
+    sizes: Vec<usize>,
     /// What the closure panicked with: nothing may unwind through C.
     panic: Option<Box<dyn Any + Send>>,
 }
 
 impl<'w> Watch<'w> {
     pub(super) fn new(tell: &'w mut dyn FnMut(KernelEvent<'_>), kernels: &'w [KernelInfo]) -> Watch<'w> {
-        Watch { tell, kernels, panic: None }
+        Watch { tell, kernels, sizes: Vec::new(), panic: None }
     }
 
     /// Goes on with a panic of the closure, if there was one.
@@ -78,14 +84,28 @@ pub(super) unsafe extern "C" fn on_kernel(
     if watch.panic.is_some() {
         return;
     }
+    let written = if outputs.is_null() || info.outputs.is_empty() {
+        &[]
+    } else {
+        // SAFETY: the interface gives as many tensors as the kernel's info lists, contiguous and of known element types.
+        unsafe { slice::from_raw_parts(outputs, info.outputs.len()) }
+    };
+    // SAFETY: the sizes of these tensors live as long as the call.
+    let sizes_of = |tensor| unsafe { sizes_of(tensor) };
+    watch.sizes.clear();
+    watch.sizes.extend(written.iter().flat_map(sizes_of).map(narrow));
+    let mut rest = watch.sizes.as_slice();
+    let view = |tensor| {
+        let own;
+        (own, rest) = rest.split_at(sizes_of(tensor).len());
+        AnyView::of_raw(tensor, own)
+    };
+    let views: Vec<AnyView<'_>>;
     let phase = if phase == abi::AOTI_KERNEL_BEGIN as i32 {
         KernelPhase::Begin
-    } else if info.outputs.is_empty() || outputs.is_null() {
-        KernelPhase::End(&[])
     } else {
-        // SAFETY: the interface gives as many tensors as the kernel's info lists, contiguous and of known element types;
-        // `AnyView` is transparent over `AotiTensor`.
-        KernelPhase::End(unsafe { slice::from_raw_parts(outputs.cast::<AnyView<'_>>(), info.outputs.len()) })
+        views = written.iter().map(view).collect();
+        KernelPhase::End(&views)
     };
     let tell = AssertUnwindSafe(|| (watch.tell)(KernelEvent { index, kernel: info, phase }));
     if let Err(panic) = catch_unwind(tell) {

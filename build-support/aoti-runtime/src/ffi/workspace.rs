@@ -1,6 +1,11 @@
 //! Memory for runs, which callers keep between them.
 
-use super::{abi::AotiTensor, buffer::Buffer, view::AnyView};
+use super::{
+    abi::AotiTensor,
+    buffer::Buffer,
+    described::{Described, wide},
+    view::{AnyView, CPU},
+};
 use crate::{Error, Generator};
 use std::fmt;
 
@@ -10,7 +15,7 @@ use std::fmt;
 pub struct Workspace {
     pub(super) arena: Buffer,
     pub(super) inputs: Staging,
-    pub(super) outputs: Descriptors<AotiTensor>,
+    pub(super) outputs: Described,
     pub(super) plan: Plan,
     pub(super) generator: Generator,
 }
@@ -21,34 +26,31 @@ pub(super) struct Plan {
     /// The native model's number, then threads, then rank and sizes of each input; empty where there is no plan.
     pub(super) key: Vec<u64>,
     /// Sizes of all outputs, one after the other.
-    pub(super) sizes: Vec<usize>,
+    pub(super) sizes: Vec<i64>,
     /// Where the sizes of each output lie, for the time of a call.
-    pub(super) places: Descriptors<*mut i64>,
+    pub(super) places: Places,
     /// Sizes of all outputs as a run found them: smaller where they depend on data.
-    pub(super) found: Vec<usize>,
+    pub(super) found: Vec<i64>,
+    /// Sizes of one output, where Rust needs them.
+    pub(super) scratch: Vec<usize>,
     pub(super) arena_bytes: usize,
 }
 
-/// Packed copies of inputs that are not row-major contiguous.
+/// The inputs for the C interface, with packed copies of those that are not row-major contiguous.
 #[derive(Default)]
 pub(super) struct Staging {
     packed: Buffer,
-    descriptors: Descriptors<AotiTensor>,
+    described: Described,
 }
 
 /// A reusable list of pointers for the C interface. What it points to may be gone between runs, when nobody reads it.
-pub(super) struct Descriptors<T>(pub(super) Vec<T>);
+#[derive(Default)]
+pub(super) struct Places(pub(super) Vec<*mut i64>);
 
 // SAFETY: entries are written anew at the start of each use, under `&mut`; those left over are never read.
-unsafe impl<T> Send for Descriptors<T> {}
+unsafe impl Send for Places {}
 // SAFETY: as above; nothing can be done with a shared reference.
-unsafe impl<T> Sync for Descriptors<T> {}
-
-impl<T> Default for Descriptors<T> {
-    fn default() -> Self {
-        Descriptors(Vec::new())
-    }
-}
+unsafe impl Sync for Places {}
 
 impl Workspace {
     /// An empty workspace; allocates nothing until it is used.
@@ -106,30 +108,28 @@ fn key<'v>(model: u64, threads: usize, inputs: &'v [AnyView<'_>]) -> impl Iterat
 
 impl Staging {
     /// The inputs in the layout of the C interface, those with strides replaced by packed copies.
-    pub(super) fn contiguous<'s>(&'s mut self, views: &'s [AnyView<'_>]) -> Result<&'s [AotiTensor], Error> {
-        if views.iter().all(|view| view.strides().is_none()) {
-            return Ok(AnyView::as_raw_slice(views));
-        }
+    pub(super) fn contiguous(&mut self, views: &[AnyView<'_>]) -> Result<&[AotiTensor], Error> {
         let room = |view: &AnyView<'_>| view.packed_bytes().next_multiple_of(64);
         let strided = views.iter().filter(|view| view.strides().is_some());
         let bytes = strided
             .map(room)
             .try_fold(0usize, usize::checked_add)
             .ok_or_else(|| Error::memory(usize::MAX))?;
-        self.packed.reserve(bytes)?;
-        let mut free = self.packed.elements_mut::<u8>(bytes);
-        self.descriptors.0.clear();
-        for view in views {
-            let mut raw = view.raw();
-            if view.strides().is_some() {
-                let (target, rest) = std::mem::take(&mut free).split_at_mut(room(view));
-                view.pack(target);
-                raw.data = target.as_mut_ptr().cast();
-                raw.strides = std::ptr::null();
-                free = rest;
-            }
-            self.descriptors.0.push(raw);
+        if bytes > 0 {
+            self.packed.reserve(bytes)?;
         }
-        Ok(&self.descriptors.0)
+        let mut free = self.packed.elements_mut::<u8>(bytes);
+        self.described.clear();
+        for view in views {
+            if view.strides().is_none() {
+                view.describe(&mut self.described);
+                continue;
+            }
+            let (target, rest) = std::mem::take(&mut free).split_at_mut(room(view));
+            view.pack(target);
+            self.described.push(target.as_mut_ptr().cast(), view.dtype(), CPU, view.sizes().iter().map(wide));
+            free = rest;
+        }
+        Ok(self.described.finish())
     }
 }

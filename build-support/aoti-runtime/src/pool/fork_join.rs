@@ -4,7 +4,10 @@
 //! several times as fast as others. As that may change from minute to minute, it is measured now and then.
 
 use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -20,7 +23,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// What the last measurement found, and when the next is due.
 pub(super) struct ForkJoin {
-    begun: Instant,
+    /// When it was asked for the first time: where there are no threads there may be no clock either.
+    begun: OnceLock<Instant>,
     /// Nanoseconds after `begun`.
     due: AtomicU64,
     /// Nanoseconds, rounded; 0 before the first measurement.
@@ -29,12 +33,12 @@ pub(super) struct ForkJoin {
 
 impl ForkJoin {
     pub(super) fn new() -> ForkJoin {
-        ForkJoin { begun: Instant::now(), due: AtomicU64::new(0), known: AtomicU32::new(0) }
+        ForkJoin { begun: OnceLock::new(), due: AtomicU64::new(0), known: AtomicU32::new(0) }
     }
 
     /// Whether it is time to measure again, which is said to one of those who ask.
     pub(super) fn is_due(&self) -> bool {
-        let (now, due) = (self.begun.elapsed(), self.due.load(Ordering::Relaxed));
+        let (now, due) = (self.begun.get_or_init(Instant::now).elapsed(), self.due.load(Ordering::Relaxed));
         let next = (now + PERIOD).as_nanos() as u64;
         now.as_nanos() as u64 >= due
             && self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()

@@ -1,6 +1,7 @@
 //! Sizes or strides of a tensor, inline for common ranks so that views allocate nothing.
 
 use crate::{Error, ErrorCode};
+use std::fmt;
 
 const INLINE: usize = 8;
 
@@ -31,6 +32,30 @@ impl Dims {
 
     pub(crate) fn as_slice(&self) -> &[usize] {
         self.inline.get(..self.rank).unwrap_or(&self.spilled)
+    }
+}
+
+impl FromIterator<usize> for Dims {
+    fn from_iter<I: IntoIterator<Item = usize>>(values: I) -> Dims {
+        let mut dims = Dims::default();
+        for value in values {
+            match dims.inline.get_mut(dims.rank) {
+                Some(place) => *place = value,
+                None if dims.spilled.is_empty() => {
+                    dims.spilled.extend(dims.inline);
+                    dims.spilled.push(value);
+                }
+                None => dims.spilled.push(value),
+            }
+            dims.rank += 1;
+        }
+        dims
+    }
+}
+
+impl fmt::Debug for Dims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
     }
 }
 

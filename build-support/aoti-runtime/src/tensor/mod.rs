@@ -7,7 +7,7 @@ mod ndarray;
 mod owned;
 mod view;
 
-pub(crate) use dims::{MOST_DIMENSIONS, count as count_elements};
+pub(crate) use dims::{Dims, MOST_DIMENSIONS, count as count_elements};
 pub use dynamic::DynTensor;
 pub use owned::Tensor;
 pub use view::TensorView;

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use crate::system;
+
 /// What the process says when all is well.
 #[derive(Deserialize, Debug)]
 struct Report {
@@ -67,27 +69,12 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
 }
 
 fn describe(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::ExitStatusExt;
-        if let Some(signal) = status.signal() {
-            let name = match signal {
-                4 => " (illegal instruction)",
-                6 => " (abort)",
-                8 => " (arithmetic)",
-                9 => " (killed)",
-                11 => " (segmentation fault)",
-                _ => "",
-            };
-            return format!("crashed with signal {signal}{name}");
-        }
-    }
-    match status.code() {
+    system::crash(status).unwrap_or_else(|| match status.code() {
         // The program itself said what is wrong.
         Some(1) => String::new(),
         Some(code) => format!("ended with code {code}"),
         None => "ended".to_owned(),
-    }
+    })
 }
 
 /// The end of what the process said, after a colon if something comes before.
