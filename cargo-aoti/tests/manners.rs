@@ -108,16 +108,16 @@ fn locked_looks_at_the_lock_file() {
 fn cargos_settings_are_kept() {
     let folder = project("");
     write(folder.path(), "models/m.aoti", MODEL);
-    let said = |output: &Output| err(output).contains("riscv64gc-unknown-linux-gnu");
+    let said = |output: &Output| err(output).contains("sparc64-unknown-linux-gnu");
     let from_variable =
-        command(folder.path(), &["build"]).env("CARGO_BUILD_TARGET", "riscv64gc-unknown-linux-gnu").output();
+        command(folder.path(), &["build"]).env("CARGO_BUILD_TARGET", "sparc64-unknown-linux-gnu").output();
     assert!(said(&from_variable.unwrap()));
-    let setting = "build.target='riscv64gc-unknown-linux-gnu'";
+    let setting = "build.target='sparc64-unknown-linux-gnu'";
     assert!(said(&aoti(folder.path(), &["build", "--config", setting])));
     write(
         folder.path(),
         ".cargo/config.toml",
-        "[build]\ntarget = \"riscv64gc-unknown-linux-gnu\"\n[term]\nquiet = true\n",
+        "[build]\ntarget = \"sparc64-unknown-linux-gnu\"\n[term]\nquiet = true\n",
     );
     assert!(said(&aoti(folder.path(), &["build"])));
     fs::remove_dir_all(folder.path().join("models")).unwrap();

@@ -138,14 +138,14 @@ fn a_finding_fails_its_case_at_the_run() {
 #[test]
 fn what_cannot_be_done_is_said_before_any_case() {
     let project = project();
-    let foreign = "riscv64gc-unknown-linux-gnu";
+    let foreign = "sparc64-unknown-linux-gnu";
     for (code, arguments, said) in [
         (2, &["--target", foreign][..], "--runner"),
         (2, &["--sanitize", "memory"], "address"),
         (2, &["--sanitize", "address,thread"], "exclude"),
         (2, &["--level", "x86-64-v9"], "it has `"),
         (2, &["--reference", "--sanitize", "address"], "cannot be used with"),
-        (3, &["--target", foreign, "--runner", "qemu-riscv64"], "no toolchain"),
+        (3, &["--target", foreign, "--runner", "qemu-sparc64"], "no toolchain"),
         (3, &["--toolchain", "msvc"], "`msvc` was asked for"),
     ] {
         let ended = verify(&project, arguments);

@@ -1,15 +1,18 @@
-//! Proves that what was compiled and linked needs nothing beyond libc, libm and libgcc.
+//! Proves that what was compiled and linked needs nothing beyond libc, libm and libgcc, or what a system has in their place.
 //!
-//! Reads ELF files; other formats are refused, not believed. Input may be damaged: errors, never panics.
+//! Reads ELF, COFF and PE, Mach-O and WebAssembly, all of 64 bits but the last; other files are refused, not believed. Input may
+//! be damaged: errors, never panics.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use object::elf;
-use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use crate::target::ObjectFormat;
 
+mod file;
 mod permitted;
+mod wasm;
+
+use file::File;
 
 /// Why a file fails the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub enum AuditError {
     },
     /// It asks for a stack from which code can be run, or does not say that it needs none: the whole process would get one.
     ExecutableStack,
-    /// It is not a 64-bit ELF file, or a damaged one.
+    /// It is no object, library or program of a format that is known, or a damaged one.
     Unreadable(String),
 }
 
@@ -41,7 +44,9 @@ impl fmt::Display for AuditError {
                 write!(f, "needs libraries outside libc, libm and libgcc: `{}`", libraries.join("`, `"))
             }
             AuditError::ExecutableStack => f.write_str("asks for an executable stack"),
-            AuditError::Unreadable(inner) => write!(f, "cannot be read as an ELF file: {inner}"),
+            AuditError::Unreadable(inner) => {
+                write!(f, "cannot be read as an object, library or program: {inner}")
+            }
         }
     }
 }
@@ -63,8 +68,8 @@ impl Allow {
         Allow { symbols: symbols.into_iter().map(Into::into).collect(), sanitizers: false }
     }
 
-    fn permits(&self, symbol: &str) -> bool {
-        permitted::is_permitted(symbol)
+    fn permits(&self, format: ObjectFormat, symbol: &str) -> bool {
+        permitted::is_permitted(format, symbol)
             || self.symbols.contains(symbol)
             || (self.sanitizers && permitted::is_of_sanitizer(symbol))
     }
@@ -75,45 +80,24 @@ impl Allow {
 /// # Errors
 /// [`AuditError::Unreadable`].
 pub fn undefined_symbols(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
-    let file = parse(bytes)?;
-    let wanted = all_symbols(&file).filter(|symbol| symbol.is_undefined());
-    Ok(sorted(wanted))
+    Ok(File::read(bytes)?.undefined.into_iter().collect())
 }
 
-/// Names that a file offers to others, sorted: of a shared library those in its dynamic table, of an object its global
+/// Names that a file offers to others, sorted: of a shared library those that programs find, of an object its global
 /// ones that are not hidden.
 ///
 /// # Errors
 /// [`AuditError::Unreadable`].
 pub fn exported_symbols(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
-    let file = parse(bytes)?;
-    let offered = all_symbols(&file).filter(|symbol| {
-        let object::SymbolFlags::Elf { st_other, .. } = symbol.flags() else { return false };
-        let visibility = st_other & 3;
-        let is_visible = visibility == elf::STV_DEFAULT || visibility == elf::STV_PROTECTED;
-        symbol.is_definition() && symbol.is_global() && is_visible
-    });
-    Ok(sorted(offered))
+    Ok(File::read(bytes)?.exported.into_iter().collect())
 }
 
-/// The libraries that a shared library or executable asks for (`DT_NEEDED`), in order.
+/// The libraries that a shared library or executable asks for, in order.
 ///
 /// # Errors
 /// [`AuditError::Unreadable`].
 pub fn needed_libraries(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
-    let file = parse(bytes)?;
-    let (endian, data) = (file.endian(), file.data());
-    let sections = file.elf_header().sections(endian, data).map_err(unreadable)?;
-    let Some((dynamic, strings)) = sections.dynamic(endian, data).map_err(unreadable)? else {
-        return Ok(Vec::new());
-    };
-    let strings = sections.strings(endian, data, strings).map_err(unreadable)?;
-    let mut needed = Vec::new();
-    for entry in dynamic.iter().filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED)) {
-        let name = entry.string(endian, strings).map_err(unreadable)?;
-        needed.push(String::from_utf8_lossy(name).into_owned());
-    }
-    Ok(needed)
+    Ok(File::read(bytes)?.needed)
 }
 
 /// Audits one file: an object by its undefined symbols, a shared library or executable by the libraries that it needs
@@ -122,20 +106,19 @@ pub fn needed_libraries(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
 /// # Errors
 /// [`AuditError`] with everything that is too much.
 pub fn audit(bytes: &[u8], allow: &Allow) -> Result<(), AuditError> {
-    let file = parse(bytes)?;
-    if file.kind() == object::ObjectKind::Relocatable {
+    let file = File::read(bytes)?;
+    if file.is_object {
         return audit_objects(&[bytes], allow);
     }
-    if has_executable_stack(&file)? {
+    if file.has_executable_stack {
         return Err(AuditError::ExecutableStack);
     }
     let is_permitted = |name: &String| {
         let of_sanitizer = ["libasan.", "libubsan.", "libtsan.", "libclang_rt."];
-        permitted::is_permitted_library(name)
+        permitted::is_permitted_library(file.format, name)
             || (allow.sanitizers && of_sanitizer.iter().any(|prefix| name.starts_with(prefix)))
     };
-    let libraries =
-        needed_libraries(bytes)?.into_iter().filter(|name| !is_permitted(name)).collect::<Vec<_>>();
+    let libraries = file.needed.iter().filter(|name| !is_permitted(name)).cloned().collect::<Vec<_>>();
     if libraries.is_empty() { Ok(()) } else { Err(AuditError::Libraries { libraries }) }
 }
 
@@ -146,57 +129,17 @@ pub fn audit(bytes: &[u8], allow: &Allow) -> Result<(), AuditError> {
 pub fn audit_objects(objects: &[&[u8]], allow: &Allow) -> Result<(), AuditError> {
     let (mut wanted, mut defined) = (BTreeSet::new(), BTreeSet::new());
     for bytes in objects {
-        wanted.extend(undefined_symbols(bytes)?);
-        let file = parse(bytes)?;
-        if has_executable_stack(&file)? {
+        let file = File::read(bytes)?;
+        if file.has_executable_stack {
             return Err(AuditError::ExecutableStack);
         }
-        let own = all_symbols(&file).filter(|symbol| symbol.is_definition() && symbol.is_global());
-        defined.extend(sorted(own));
+        wanted.extend(file.undefined.into_iter().map(|name| (file.format, name)));
+        defined.extend(file.defined);
     }
-    let too_many = |name: &String| !defined.contains(name) && !allow.permits(name);
-    let symbols = wanted.into_iter().filter(too_many).collect::<Vec<_>>();
+    let too_many =
+        |(format, name): &(ObjectFormat, String)| !defined.contains(name) && !allow.permits(*format, name);
+    let symbols = wanted.into_iter().filter(too_many).map(|(_, name)| name).collect::<Vec<_>>();
     if symbols.is_empty() { Ok(()) } else { Err(AuditError::Symbols { symbols }) }
-}
-
-/// What a loader or linker takes the stack to be: executable, unless the file says otherwise.
-fn has_executable_stack(file: &File<'_>) -> Result<bool, AuditError> {
-    let (endian, data) = (file.endian(), file.data());
-    if file.kind() == object::ObjectKind::Relocatable {
-        let note = file.section_by_name(".note.GNU-stack");
-        let is_data = |flags| matches!(flags, object::SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_EXECINSTR) == 0);
-        return Ok(!note.is_some_and(|note| is_data(note.flags())));
-    }
-    let headers = file.elf_header().program_headers(endian, data).map_err(unreadable)?;
-    let stack = headers.iter().find(|header| header.p_type(endian) == elf::PT_GNU_STACK);
-    Ok(stack.is_none_or(|stack| stack.p_flags(endian) & elf::PF_X != 0))
-}
-
-type File<'a> = ElfFile64<'a>;
-
-fn parse(bytes: &[u8]) -> Result<File<'_>, AuditError> {
-    ElfFile64::parse(bytes).map_err(unreadable)
-}
-
-/// The static table of an object, the dynamic one of anything linked: the other may have been stripped.
-fn all_symbols<'data, 'file>(
-    file: &'file File<'data>,
-) -> impl Iterator<Item = object::read::elf::ElfSymbol64<'data, 'file>> {
-    let is_object = file.kind() == object::ObjectKind::Relocatable;
-    let symbols = if is_object { file.symbols() } else { file.dynamic_symbols() };
-    symbols.filter(|symbol| !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File))
-}
-
-fn sorted<'data: 'file, 'file>(
-    symbols: impl Iterator<Item = object::read::elf::ElfSymbol64<'data, 'file>>,
-) -> Vec<String> {
-    let names = symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
-    let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();
-    names.into_iter().collect()
-}
-
-fn unreadable(error: object::Error) -> AuditError {
-    AuditError::Unreadable(error.to_string())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Error;
 use crate::fields::read_fields;
-use crate::target::Target;
+use crate::target::{ObjectFormat, Target};
 
 /// A class of devices that code is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,19 +115,25 @@ pub struct Definition {
     pub find: Find,
     /// The (device, target) pairs that it serves.
     pub serves: Vec<Serves>,
+    /// What `{machine}` stands for in the arguments of `find`, by Rust target triple.
+    pub machines: BTreeMap<String, String>,
+    /// What `{static-machine}` stands for in `link-static`, where it is not the same.
+    pub static_machines: BTreeMap<String, String>,
     /// Arguments of each kind of call for the CPU.
     pub arguments: Arguments,
+    /// Lists of `arguments` that are others for targets of an object format, by its name.
+    pub formats: BTreeMap<String, FormatArguments>,
     /// Arguments of calls for a GPU.
     pub device: Option<DeviceArguments>,
     /// Instruction-set levels by name.
     pub levels: BTreeMap<String, Level>,
-    /// How to install it, by distribution (`ID` of os-release).
+    /// How to install it, by distribution (`ID` of os-release), or on `any` system.
     pub install: BTreeMap<String, String>,
 }
 
 read_fields!(Definition {
     name, summary, kind, priority, minimum_version = "minimum-version", find, serves,
-} or_default { arguments, device, levels, install });
+} or_default { machines, static_machines = "static-machines", arguments, formats, device, levels, install });
 
 /// How candidates of a toolchain are found, in this order: variables, home variables, programs on `PATH`, places,
 /// packages of Python environments.
@@ -135,15 +141,22 @@ read_fields!(Definition {
 pub struct Find {
     /// Arguments given in every call, the probe included.
     pub arguments: Vec<String>,
+    /// Words between a program that was found by its name and everything else, where it is several tools in one; a variable
+    /// says them itself.
+    pub subcommand: Vec<String>,
+    /// The same for its archiver.
+    pub archiver_subcommand: Vec<String>,
     /// Variables that name the compiler, tried with `_<target>`, `HOST_` and `TARGET_` as the `cc` crate does.
     pub variables: Vec<String>,
+    /// Variables that say where the program is, and not that it is wanted.
+    pub place_variables: Vec<String>,
     /// Names on `PATH`.
     pub programs: Vec<String>,
     /// Variables that name an installation whose `bin` holds the programs.
     pub home_variables: Vec<String>,
     /// Usual installation folders; a `*` in the last part stands for anything, and the newest version goes first.
     pub places: Vec<String>,
-    /// Folders of Python packages that hold a `bin`, below `site-packages`; `*` as in `places`.
+    /// Folders of Python packages that hold the programs, or a `bin` with them, below `site-packages`; `*` as in `places`.
     pub python_packages: Vec<String>,
     /// Programs beside the compiler, or found as it is, that are used where they are there.
     pub helpers: Vec<String>,
@@ -160,7 +173,8 @@ pub struct Find {
 }
 
 read_fields!(Find { variables, programs } or_default {
-    arguments, home_variables = "home-variables", places, python_packages = "python-packages", helpers,
+    arguments, subcommand, archiver_subcommand = "archiver-subcommand", place_variables = "place-variables",
+    home_variables = "home-variables", places, python_packages = "python-packages", helpers,
     helper_variables = "helper-variables", host_variables = "host-variables", host_programs = "host-programs",
     archiver_variables = "archiver-variables", archivers,
 });
@@ -176,8 +190,9 @@ pub struct Serves {
 
 read_fields!(Serves { device, targets });
 
-/// Argument lists of each kind of call. `{directory}` stands for the folder of the call and `{sanitizers}` for the
-/// comma-separated sanitizers asked for.
+/// Argument lists of each kind of call. `{directory}` stands for the folder of the call, `{sanitizers}` for the
+/// comma-separated sanitizers asked for; in links of shared libraries, `{name}` for that of the library and `{exports}` for the
+/// file that says what it exports, as linkers of the object format read it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
     /// Every compile of C++.
@@ -219,6 +234,46 @@ read_fields!(Arguments {
     link_sanitize = "link-sanitize", link_shared = "link-shared", link_executable = "link-executable",
     link_static = "link-static", strip,
 } or_default { optimize_size = "optimize-size", last, link_last = "link-last" });
+
+/// Lists in the place of those of [`Arguments`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FormatArguments {
+    compile: Option<Vec<String>>,
+    compile_c: Option<Vec<String>>,
+    assemble: Option<Vec<String>>,
+    link: Option<Vec<String>>,
+    link_strict: Option<Vec<String>>,
+    link_shared: Option<Vec<String>>,
+    link_executable: Option<Vec<String>>,
+    link_static: Option<Vec<String>>,
+    strip: Option<Vec<String>>,
+}
+
+read_fields!(FormatArguments {} or_default {
+    compile, compile_c = "compile-c", assemble, link, link_strict = "link-strict", link_shared = "link-shared",
+    link_executable = "link-executable", link_static = "link-static", strip,
+});
+
+impl FormatArguments {
+    fn laid_over(&self, base: &mut Arguments) {
+        let lists = [
+            (&self.compile, &mut base.compile),
+            (&self.compile_c, &mut base.compile_c),
+            (&self.assemble, &mut base.assemble),
+            (&self.link, &mut base.link),
+            (&self.link_strict, &mut base.link_strict),
+            (&self.link_shared, &mut base.link_shared),
+            (&self.link_executable, &mut base.link_executable),
+            (&self.link_static, &mut base.link_static),
+            (&self.strip, &mut base.strip),
+        ];
+        for (own, list) in lists {
+            if let Some(own) = own {
+                list.clone_from(own);
+            }
+        }
+    }
+}
 
 /// Argument lists of calls for a GPU. `{architecture}` stands for `sm_90a` or `gfx90a`, `{virtual}` for `compute_90a`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -286,6 +341,15 @@ impl Definition {
         if is_for_gpu != self.device.is_some() {
             return Err("it needs a table `device` if it serves a GPU, and only then".to_owned());
         }
+        let is_format = |name: &String| ObjectFormat::ALL.iter().any(|format| format.as_str() == name);
+        if let Some(name) = self.formats.keys().find(|name| !is_format(name)) {
+            return Err(format!("`{name}` is no object format"));
+        }
+        let names_machine = self.find.arguments.iter().any(|argument| argument.contains(MACHINE));
+        let mut targets = self.serves.iter().flat_map(|serves| &serves.targets);
+        if let Some(target) = targets.find(|target| names_machine && !self.machines.contains_key(*target)) {
+            return Err(format!("`machines` does not say what `{target}` is"));
+        }
         if is_for(Device::Cpu) && self.arguments.compile.is_empty() {
             return Err("it serves the CPU and has no arguments for compiles".to_owned());
         }
@@ -309,6 +373,27 @@ impl Definition {
         })
     }
 
+    /// The same with the arguments for a target.
+    pub(crate) fn for_target(&self, target: &Target) -> Definition {
+        let mut made = self.clone();
+        let is_target = |(triple, _): &(&String, &String)| Target::new(*triple).is_same_platform(target);
+        let named =
+            |names: &BTreeMap<String, String>| names.iter().find(is_target).map(|(_, name)| name.clone());
+        // A target of a user's own may be none of those that the base knows.
+        let machine = named(&self.machines).unwrap_or_else(|| target.to_string());
+        let of_static = named(&self.static_machines).unwrap_or_else(|| machine.clone());
+        for argument in &mut made.find.arguments {
+            *argument = argument.replace(MACHINE, &machine);
+        }
+        for argument in &mut made.arguments.link_static {
+            *argument = argument.replace(STATIC_MACHINE, &of_static);
+        }
+        if let Some(own) = self.formats.get(target.platform().format.as_str()) {
+            own.laid_over(&mut made.arguments);
+        }
+        made
+    }
+
     /// The level with this name, if it is one of this target's.
     pub fn level_for(&self, name: &str, target: &Target, is_native: bool) -> Option<&Level> {
         self.levels.get(name).filter(|level| level.is_for(target, is_native))
@@ -322,11 +407,17 @@ impl Definition {
 
     /// How to install it on the first of these distributions that the definition knows.
     pub fn install_help(&self, distribution: &[String]) -> Option<&str> {
-        distribution.iter().find_map(|name| self.install.get(name)).map(String::as_str)
+        let own = distribution.iter().find_map(|name| self.install.get(name));
+        own.or_else(|| self.install.get("any")).map(String::as_str)
     }
 }
 
-const SOURCES: [(&str, &str); 8] = [
+/// Stands for the target in arguments.
+const MACHINE: &str = "{machine}";
+/// Stands for the target in arguments that make programs which need no library.
+const STATIC_MACHINE: &str = "{static-machine}";
+
+const SOURCES: [(&str, &str); 11] = [
     ("gcc.toml", include_str!("../gcc.toml")),
     ("clang.toml", include_str!("../clang.toml")),
     ("gcc-aarch64.toml", include_str!("../gcc-aarch64.toml")),
@@ -335,6 +426,9 @@ const SOURCES: [(&str, &str); 8] = [
     ("clang-cuda.toml", include_str!("../clang-cuda.toml")),
     ("hipcc.toml", include_str!("../hipcc.toml")),
     ("clang-hip.toml", include_str!("../clang-hip.toml")),
+    ("gcc-riscv64.toml", include_str!("../gcc-riscv64.toml")),
+    ("gcc-windows.toml", include_str!("../gcc-windows.toml")),
+    ("zig.toml", include_str!("../zig.toml")),
 ];
 
 /// The definitions that come with the crate, in order of priority.

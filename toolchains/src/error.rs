@@ -133,6 +133,11 @@ pub enum Error {
         /// The toolchain.
         toolchain: String,
     },
+    /// The target has no shared libraries.
+    NoSharedLibraries {
+        /// The target.
+        target: String,
+    },
     /// A linked file needs more than it may.
     Audit(AuditError),
 }
@@ -182,6 +187,9 @@ impl fmt::Display for Error {
             Error::NoArchiver { toolchain } => {
                 write!(f, "toolchain `{toolchain}` has no archiver; install binutils or llvm, or set `AR`")
             }
+            Error::NoSharedLibraries { target } => {
+                write!(f, "`{target}` has no shared libraries; leave `link = \"dylib\"` out")
+            }
             Error::Audit(inner) => inner.fmt(f),
         }
     }
@@ -205,7 +213,8 @@ impl std::error::Error for Error {
             | Error::Definition { .. }
             | Error::UnknownLevel { .. }
             | Error::WrongDeviceCode { .. }
-            | Error::NoArchiver { .. } => None,
+            | Error::NoArchiver { .. }
+            | Error::NoSharedLibraries { .. } => None,
         }
     }
 }
@@ -251,6 +260,7 @@ impl Error {
             | Error::UnknownLevel { .. }
             | Error::WrongDeviceCode { .. }
             | Error::NoArchiver { .. }
+            | Error::NoSharedLibraries { .. }
             | Error::Audit(_) => None,
         }
     }

@@ -85,14 +85,35 @@ pub(crate) fn compilers(
 ) -> Vec<Candidate> {
     let find = &definition.find;
     let mut found = in_variables(&find.variables, environment, target);
-    found.extend(in_homes(find, &find.programs, environment, true));
-    found.extend(on_path(&find.programs, environment));
-    found.extend(in_homes(find, &find.programs, environment, false));
     let arguments = conventions::arguments(&find.arguments, &find.variables, environment, target);
+    found.extend(by_name(find, &find.programs, &find.subcommand, environment, target));
     for launch in found.iter_mut().filter_map(|candidate| candidate.launch.as_mut().ok()) {
         launch.arguments.extend(arguments.iter().cloned());
     }
     each_once(found)
+}
+
+/// Programs that are found by their names, with the words that make them the tool that is looked for.
+fn by_name(
+    find: &Find,
+    programs: &[String],
+    subcommand: &[String],
+    environment: &Environment,
+    target: &Target,
+) -> Vec<Candidate> {
+    let mut found = in_homes(find, programs, environment, true);
+    for mut candidate in in_variables(&find.place_variables, environment, target) {
+        if let Ok(launch) = &candidate.launch {
+            candidate.found_by = FoundBy::Place(launch.program.clone());
+            found.push(candidate);
+        }
+    }
+    found.extend(on_path(programs, environment));
+    found.extend(in_homes(find, programs, environment, false));
+    for launch in found.iter_mut().filter_map(|candidate| candidate.launch.as_mut().ok()) {
+        launch.arguments.extend(subcommand.iter().cloned());
+    }
+    found
 }
 
 /// Programs in the installations that variables name, or else in usual places and Python packages.
@@ -120,7 +141,11 @@ fn in_homes(
     }
     let mut found = Vec::new();
     for (variable, home) in homes {
-        for path in programs.iter().map(|program| home.join("bin").join(program)) {
+        let in_package = find.python_packages.iter().any(|package| home.ends_with(package));
+        let folders = [Some(home.join("bin")), in_package.then_some(home)];
+        let paths =
+            folders.iter().flatten().flat_map(|folder| programs.iter().map(|program| folder.join(program)));
+        for path in paths.collect::<Vec<_>>() {
             let Some(program) = program_named(path.as_os_str(), environment) else { continue };
             let found_by = variable.map_or(FoundBy::Place(path), |name| FoundBy::Home(name.clone()));
             found.push(Candidate { found_by, launch: Ok(Launch::of(program)) });
@@ -192,8 +217,14 @@ pub(crate) fn archivers(
     environment: &Environment,
     target: &Target,
 ) -> Vec<Candidate> {
-    let mut found = in_variables(&definition.find.archiver_variables, environment, target);
-    found.extend(on_path(&definition.find.archivers, environment));
+    let find = &definition.find;
+    let mut found = in_variables(&find.archiver_variables, environment, target);
+    // An archiver that is part of the compiler is wherever that may be.
+    if find.archiver_subcommand.is_empty() {
+        found.extend(on_path(&find.archivers, environment));
+    } else {
+        found.extend(by_name(find, &find.archivers, &find.archiver_subcommand, environment, target));
+    }
     each_once(found)
 }
 

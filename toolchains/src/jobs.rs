@@ -7,6 +7,7 @@ use crate::action::{Action, Input, Tool};
 use crate::definition::Level;
 use crate::error::Error;
 use crate::resolve::Toolchain;
+use crate::target::ObjectFormat;
 
 /// How code is compiled and linked. All objects of one library are made in one mode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -135,7 +136,8 @@ pub struct LinkJob {
     pub output: String,
 }
 
-const EXPORTS: &str = "exports.map";
+/// Stands in arguments for the file that says what a library exports.
+const EXPORTS: &str = "{exports}";
 
 impl Toolchain {
     /// Plans a compile.
@@ -197,12 +199,17 @@ impl Toolchain {
 
     /// Plans a shared library that exports only what it should.
     pub fn link_shared(&self, job: LinkJob, mode: &Mode) -> Action {
+        let (file, text) = exports(self.target.platform().format, &job.exports);
+        let name = file_name(&job.output);
         let mut arguments = self.definition.arguments.link_shared.clone();
-        arguments.push(format!("-Wl,-soname,{}", file_name(&job.output)));
-        arguments.push(format!("-Wl,--version-script={EXPORTS}"));
-        let map = version_script(&job.exports);
+        let takes_file = arguments.iter().any(|argument| argument.contains(EXPORTS));
+        for argument in &mut arguments {
+            *argument = argument.replace("{name}", name).replace(EXPORTS, file);
+        }
         let mut action = self.link(job, mode, arguments);
-        action.inputs.push(Input::text(EXPORTS, &map));
+        if takes_file {
+            action.inputs.push(Input::text(file, &text));
+        }
         action
     }
 
@@ -265,8 +272,32 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn version_script(exports: &[String]) -> String {
-    let globals = exports.iter().map(|name| format!(" {name};")).collect::<String>();
-    let globals = if exports.is_empty() { String::new() } else { format!("  global:{globals}\n") };
-    format!("{{\n{globals}  local: *;\n}};\n")
+/// The name and the text of the file that tells a linker which symbols a library exports, and that it exports no others.
+fn exports(format: ObjectFormat, exports: &[String]) -> (&'static str, String) {
+    let lines = |prefix: &str| exports.iter().map(|name| format!("{prefix}{name}\n")).collect::<String>();
+    match format {
+        ObjectFormat::Elf => {
+            let globals = exports.iter().map(|name| format!(" {name};")).collect::<String>();
+            let globals = if exports.is_empty() { String::new() } else { format!("  global:{globals}\n") };
+            ("exports.map", format!("{{\n{globals}  local: *;\n}};\n"))
+        }
+        ObjectFormat::Coff => ("exports.def", format!("EXPORTS\n{}", lines("  "))),
+        ObjectFormat::MachO | ObjectFormat::Wasm => ("exports.txt", lines(format.symbol_prefix())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_linker_is_told_what_to_export() {
+        let one = ["api".to_owned()];
+        let text = |format| exports(format, &one).1;
+        assert_eq!(text(ObjectFormat::Elf), "{\n  global: api;\n  local: *;\n};\n");
+        assert_eq!(exports(ObjectFormat::Elf, &[]).1, "{\n  local: *;\n};\n");
+        assert_eq!(text(ObjectFormat::Coff), "EXPORTS\n  api\n");
+        assert_eq!(text(ObjectFormat::MachO), "_api\n");
+        assert_eq!(text(ObjectFormat::Wasm), "api\n");
+    }
 }

@@ -57,7 +57,7 @@ pub use cache::{
 pub use definition::{Arguments, Definition, Device, DeviceArguments, Family, Level, definitions};
 pub use device::{DeviceImage, DeviceJob, DevicePart, DevicePlan, PartReport};
 pub use device_code::{DeviceCode, DeviceCodeError, Form, bundle, inspect};
-pub use embed::embed_assembly;
+pub use embed::{embed_assembly, embed_text};
 pub use environment::Environment;
 pub use error::{Error, InputError};
 pub use events::{Event, Events, NoEvents};
@@ -72,6 +72,6 @@ pub use probe::{Compiler, Identity};
 pub use report::{Report, ReportEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
 pub use system::tree::ProcessTree;
-pub use target::Target;
+pub use target::{ObjectFormat, Platform, Target};
 pub use temporary::{FileAside, TemporaryFolder, sweep_temporaries, temporary_folder};
 pub use user::{UserToolchain, UserToolchains, user_file};

@@ -1,6 +1,7 @@
 //! What `doctor` shows: for every toolchain, what was found, what it can do, and how to install it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::definition::Device;
 use crate::find;
@@ -62,6 +63,7 @@ impl Toolchains {
                 let requirements =
                     Requirements { device: serves.device, ..Requirements::cpu(target.clone()) };
                 let mut is_served = false;
+                let definition = &Arc::new(definition.for_target(&target));
                 for candidate in find::compilers(definition, &self.environment, &target) {
                     let (consideration, toolchain) = self.consider(definition, &candidate, &requirements);
                     if told.insert(consideration.to_string()) {

@@ -155,6 +155,7 @@ impl Toolchains {
                 considered.push(refused(definition, None, reason));
                 continue;
             }
+            let definition = &Arc::new(definition.for_target(&requirements.target));
             let found = find::compilers(definition, &self.environment, &requirements.target);
             if found.is_empty() {
                 considered.push(refused(definition, None, "not found".to_owned()));

@@ -4,6 +4,10 @@
 
 use std::fmt;
 
+mod platform;
+
+pub use platform::{ObjectFormat, Platform};
+
 /// A target triple such as `x86_64-unknown-linux-gnu`. Any text is accepted: an unknown one is served by no toolchain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target(String);
@@ -35,7 +39,7 @@ impl Target {
     /// compiler link into a musl program.
     pub fn is_served_by(&self, machine: &str) -> bool {
         self.architecture() == normal_architecture(first_part(machine))
-            && self.operating_system() == operating_system(machine)
+            && self.platform().system == Platform::of(machine).system
     }
 
     /// Whether code for one runs on the other: they have the same architecture, system and C library. Vendors, by which
@@ -48,8 +52,9 @@ impl Target {
         self == other || parts(self).is_some_and(|own| parts(other) == Some(own))
     }
 
-    fn operating_system(&self) -> &'static str {
-        operating_system(&self.0)
+    /// What is known of its system.
+    pub fn platform(&self) -> &'static Platform {
+        Platform::of(&self.0)
     }
 
     /// The triple with `-` and `.` written `_`, as environment variables spell it.
@@ -73,21 +78,9 @@ fn normal_architecture(name: &str) -> &str {
         "amd64" | "x86_64h" => "x86_64",
         "arm64" => "aarch64",
         "i386" | "i486" | "i586" | "i686" => "x86",
+        "riscv64gc" | "riscv64a23" => "riscv64",
         other => other,
     }
-}
-
-fn operating_system(triple: &str) -> &'static str {
-    const KNOWN: [(&str, &str); 7] = [
-        ("android", "android"),
-        ("linux", "linux"),
-        ("darwin", "darwin"),
-        ("macos", "darwin"),
-        ("windows", "windows"),
-        ("mingw", "windows"),
-        ("freebsd", "freebsd"),
-    ];
-    KNOWN.iter().find(|(part, _)| triple.contains(part)).map_or("none", |(_, name)| name)
 }
 
 #[cfg(test)]
@@ -111,5 +104,15 @@ mod tests {
         assert!(!target.is_served_by("aarch64-linux-gnu"));
         assert!(!target.is_served_by("x86_64-w64-mingw32"));
         assert!(Target::new("aarch64-unknown-linux-musl").is_served_by("aarch64-linux-gnu"));
+        for (target, machine) in [
+            ("x86_64-pc-windows-gnu", "x86_64-w64-mingw32"),
+            ("aarch64-pc-windows-gnullvm", "aarch64-unknown-windows-gnu"),
+            ("aarch64-apple-darwin", "aarch64-unknown-macos"),
+            ("wasm32-unknown-unknown", "wasm32-unknown-wasi"),
+            ("riscv64gc-unknown-linux-gnu", "riscv64-linux-gnu"),
+        ] {
+            assert!(Target::new(target).is_served_by(machine), "{target}");
+        }
+        assert!(!Target::new("aarch64-linux-android").is_served_by("aarch64-linux-gnu"));
     }
 }

@@ -161,6 +161,7 @@ fn laid_over(base: &Definition, name: &str, own: &UserToolchain, folder: &Path) 
     if let Some(program) = &own.program {
         made.find = Find {
             variables: Vec::new(),
+            place_variables: Vec::new(),
             programs: vec![at(program)],
             home_variables: Vec::new(),
             places: Vec::new(),
@@ -171,6 +172,7 @@ fn laid_over(base: &Definition, name: &str, own: &UserToolchain, folder: &Path) 
     if let Some(archiver) = &own.archiver {
         made.find.archiver_variables.clear();
         made.find.archivers = vec![at(archiver)];
+        made.find.archiver_subcommand.clear();
     }
     if let Some(sysroot) = &own.sysroot {
         made.find.arguments.push(format!("--sysroot={}", folder.join(sysroot).display()));

@@ -289,13 +289,11 @@ impl Builder {
     /// Programs look for shared libraries in their own folder, where `cargo aoti collect` puts them, and then where they
     /// were built.
     fn find_at_run_time(&self) {
-        let system = self.environment.variable("CARGO_CFG_TARGET_OS").and_then(OsStr::to_str);
-        if system == Some("linux") {
-            for folder in ["$ORIGIN".to_owned(), self.public().display().to_string()] {
-                // Word by word, for commas in paths.
-                for word in ["-Xlinker", "-rpath", "-Xlinker", &folder] {
-                    println!("cargo::rustc-link-arg={word}");
-                }
+        let Some(own) = self.target.platform().own_folder else { return };
+        for folder in [own.to_owned(), self.public().display().to_string()] {
+            // Word by word, for commas in paths.
+            for word in ["-Xlinker", "-rpath", "-Xlinker", &folder] {
+                println!("cargo::rustc-link-arg={word}");
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use aoti_compiler::codegen::bundle::SourceFile;
 use aoti_compiler::codegen::harness;
 use aoti_toolchain::{
-    CompileJob, FileContent, Goal, Input, InputError, Language, LinkJob, Linking, NoEvents,
+    CompileJob, FileContent, Goal, Input, InputError, Language, LinkJob, Linking, NoEvents, ObjectFormat,
 };
 
 use crate::artefacts::Built;
@@ -50,12 +50,14 @@ impl Session {
             let content = FileContent::with_digest(&library.path, &library.digest).map_err(failed)?;
             objects.push(Input::file("model.a", content));
         }
+        // Older C libraries of Linux keep threads apart; elsewhere there are no others, or none at all.
+        let has_library = self.target.platform().format == ObjectFormat::Elf;
+        let threads = has_library.then(|| "-lpthread".to_owned());
         let job = LinkJob {
             label: label(PROGRAM),
             objects,
             exports: Vec::new(),
-            // Older C libraries keep threads apart.
-            extra: vec!["-lpthread".to_owned()],
+            extra: threads.into_iter().collect(),
             output: PROGRAM.to_owned(),
         };
         let linked = self.executor.run_one(&toolchain.link_executable(job, linking, mode), &NoEvents)?;

@@ -260,6 +260,8 @@ pub fn default_levels(architecture: &str) -> &'static [&'static str] {
     match architecture {
         "x86_64" => &["x86-64", "x86-64-v3", "x86-64-v4"],
         "aarch64" => &["neon"],
+        "riscv64" => &["rv64gc"],
+        "wasm32" => &["simd128"],
         _ => &[],
     }
 }

@@ -10,7 +10,7 @@ use aoti_compiler::operators;
 use aoti_compiler::target::Vendor;
 use aoti_toolchain::{
     Action, ArchiveJob, AssembleJob, CompileJob, Device, DeviceImage, DeviceJob, DevicePlan, FileContent,
-    Goal, Input, Language, LinkJob, Mode, Outputs, Toolchain, embed_assembly,
+    Goal, Input, Language, LinkJob, Mode, Outputs, Platform, Target, Toolchain, embed_assembly, embed_text,
 };
 
 use crate::error::Error;
@@ -63,33 +63,29 @@ impl Blob {
 
     /// The assembler source that embeds the bytes, with their digest: the library tells that of the weights, and need not
     /// be compiled again for others.
-    pub(crate) fn assembly(self, model: &str, digest: &str) -> String {
-        let symbol = self.symbol(model);
-        format!(
-            "{}  .section .rodata.{symbol}_digest, \"a\", %progbits\n  .globl {symbol}_digest\n  .hidden {symbol}_digest\n\
-             {symbol}_digest:\n  .asciz \"{digest}\"\n",
-            embed_assembly(&symbol, &self.file())
-        )
+    pub(crate) fn assembly(self, target: &Target, model: &str, digest: &str) -> String {
+        let (symbol, format) = (self.symbol(model), target.platform().format);
+        let text = embed_text(format, &format!("{symbol}_digest"), digest);
+        format!("{}{text}", embed_assembly(format, &symbol, &self.file()))
     }
 }
 
 /// Bundles keep headers here; sources include them without it.
 const INCLUDE: &str = "include/";
 
-/// File name of the library.
-pub(crate) fn library_name(symbol: &str, link: LinkKind) -> String {
+/// File name of the library; none of a kind that the target does not have.
+pub(crate) fn library_name(target: &Target, symbol: &str, link: LinkKind) -> Option<String> {
+    let stem = format!("aoti_{symbol}");
     match link {
-        LinkKind::Static => format!("libaoti_{symbol}.a"),
-        LinkKind::Dylib => format!("libaoti_{symbol}.so"),
+        LinkKind::Static => Some(target.platform().static_library(&stem)),
+        LinkKind::Dylib => target.platform().shared_library(&stem),
     }
 }
 
-/// Whether this is the name of a library of the model with this identifier, of any version of its package.
+/// Whether this is the name of a library of the model with this identifier, for any target and of any version of its package.
 pub(crate) fn is_library_of(identifier: &str, name: &str) -> bool {
-    let Some(rest) = name.strip_prefix("libaoti_").and_then(|name| name.strip_prefix(identifier)) else {
-        return false;
-    };
-    let Some(suffix) = rest.strip_suffix(".a").or_else(|| rest.strip_suffix(".so")) else { return false };
+    let stem = Platform::stem_of_library(name).and_then(|stem| stem.strip_prefix("aoti_"));
+    let Some(suffix) = stem.and_then(|stem| stem.strip_prefix(identifier)) else { return false };
     let digest = suffix.strip_prefix('_');
     let is_digest = |text: &str| text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     suffix.is_empty() || digest.is_some_and(is_digest)
@@ -114,7 +110,10 @@ pub(crate) fn objects(
     for (blob, content) in embedded {
         actions.push(toolchain.assemble(AssembleJob {
             label: format!("{}: {}", model.name, blob.name()),
-            source: Input::text(blob.source(), &blob.assembly(&bundle.symbol, content.digest())),
+            source: Input::text(
+                blob.source(),
+                &blob.assembly(&toolchain.target, &bundle.symbol, content.digest()),
+            ),
             files: vec![Input::file(blob.file(), content.clone())],
             output: blob.object(),
         }));
@@ -285,7 +284,10 @@ pub(crate) fn embedded_code(
     let file = format!("{device}.bin");
     toolchain.assemble(AssembleJob {
         label: format!("{}: {device} code", model.name),
-        source: Input::text(format!("{device}_code.S"), &embed_assembly(&unit.symbol, &file)),
+        source: Input::text(
+            format!("{device}_code.S"),
+            &embed_assembly(toolchain.target.platform().format, &unit.symbol, &file),
+        ),
         files: vec![Input::bytes(file, image.packed())],
         output: code_object(unit),
     })
@@ -310,7 +312,9 @@ pub(crate) fn library(
     mode: &Mode,
 ) -> Result<Action, Error> {
     let label = format!("{}: library", model.name);
-    let output = library_name(&bundle.symbol, model.link);
+    let Some(output) = library_name(&toolchain.target, &bundle.symbol, model.link) else {
+        return Err(aoti_toolchain::Error::NoSharedLibraries { target: toolchain.target.to_string() }.into());
+    };
     let units = bundle.units.iter().map(|unit| unit.object.clone());
     let own = operator_sources(model, bundle)?;
     let names = units

@@ -13,13 +13,18 @@
 // Prints one line of JSON. What goes wrong is told on stderr, with exit code 1.
 #include <aoti/abi.h>
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#if defined(_WIN32)
+#include <malloc.h>
+#include <windows.h>
+#elif !defined(__wasm__)
+#include <pthread.h>
+#endif
 
 #ifndef __has_feature
 #define __has_feature(name) 0
@@ -80,12 +85,91 @@ static void check(const char *function, int32_t status, const AotiError *error) 
   stop("%s (code %d of `%s`)", error->message, (int)status, function);
 }
 
+// --- the system ---
+
+static void *allocate_aligned(size_t bytes) {
+#if defined(_WIN32)
+  return _aligned_malloc(bytes, AOTI_ALIGNMENT);
+#else
+  void *block = NULL;
+  return posix_memalign(&block, AOTI_ALIGNMENT, bytes) == 0 ? block : NULL;
+#endif
+}
+
+static void free_aligned(void *block) {
+#if defined(_WIN32)
+  _aligned_free(block);
+#else
+  free(block);
+#endif
+}
+
+// A function with its argument, and the thread that calls it.
+typedef struct Thread {
+  void (*function)(void *argument);
+  void *argument;
+#if defined(_WIN32)
+  HANDLE handle;
+#elif !defined(__wasm__)
+  pthread_t handle;
+#endif
+} Thread;
+
+#if defined(_WIN32)
+static DWORD WINAPI enter(void *argument) {
+  const Thread *thread = argument;
+  thread->function(thread->argument);
+  return 0;
+}
+#elif !defined(__wasm__)
+static void *enter(void *argument) {
+  const Thread *thread = argument;
+  thread->function(thread->argument);
+  return NULL;
+}
+#endif
+
+// Where there are no threads, the function has returned when this does.
+static void begin(Thread *thread) {
+#if defined(_WIN32)
+  thread->handle = CreateThread(NULL, 0, enter, thread, 0, NULL);
+  if (!thread->handle) stop("cannot start a thread");
+#elif !defined(__wasm__)
+  if (pthread_create(&thread->handle, NULL, enter, thread) != 0) stop("cannot start a thread");
+#else
+  thread->function(thread->argument);
+#endif
+}
+
+static void join(Thread *thread) {
+#if defined(_WIN32)
+  WaitForSingleObject(thread->handle, INFINITE);
+  CloseHandle(thread->handle);
+#elif !defined(__wasm__)
+  pthread_join(thread->handle, NULL);
+#else
+  (void)thread;
+#endif
+}
+
+static int64_t now(void) {
+#if defined(_WIN32)
+  LARGE_INTEGER ticks, of_second;
+  QueryPerformanceCounter(&ticks);
+  QueryPerformanceFrequency(&of_second);
+  return (int64_t)((double)ticks.QuadPart * 1e9 / (double)of_second.QuadPart);
+#else
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+#endif
+}
+
 // --- memory ---
 
 static unsigned char *allocate(int64_t bytes) {
-  void *block = NULL;
-  if (bytes < 0 || posix_memalign(&block, AOTI_ALIGNMENT, (size_t)bytes) != 0)
-    stop("no memory for %lld bytes", (long long)bytes);
+  void *block = bytes < 0 || (uint64_t)bytes > SIZE_MAX ? NULL : allocate_aligned((size_t)bytes);
+  if (!block) stop("no memory for %lld bytes", (long long)bytes);
   memset(block, POISON, (size_t)bytes);
   return block;
 }
@@ -117,7 +201,7 @@ static void give_memory(Tensor *tensor, int32_t dtype, int32_t rank) {
 static void take_memory(Tensor *tensor) {
   if (!tensor->block) return;
   ASAN_UNPOISON_MEMORY_REGION(tensor->block, (size_t)lead_of(tensor->view.dtype));
-  free(tensor->block);
+  free_aligned(tensor->block);
 }
 
 // --- files ---
@@ -177,10 +261,9 @@ typedef struct Share {
 } Share;
 
 // Unit by unit: a body may rely on no larger part.
-static void *work(void *argument) {
+static void work(void *argument) {
   const Share *share = argument;
   for (int64_t i = share->begin; i < share->end; ++i) share->body(share->arg, i, i + 1, share->worker);
-  return NULL;
 }
 
 static Share share_of(int32_t worker, int32_t threads, int64_t n, AotiParallelBody body, void *arg) {
@@ -192,23 +275,18 @@ static Share share_of(int32_t worker, int32_t threads, int64_t n, AotiParallelBo
 // Starts its threads anew each time: slow, and without any memory order between two loops but that of the loops.
 static void parallel_for(void *pool, int64_t n, AotiParallelBody body, void *arg) {
   int32_t threads = *(const int32_t *)pool;
-  pthread_t others[MOST_THREADS];
+  Thread others[MOST_THREADS];
   Share shares[MOST_THREADS], own = share_of(0, threads, n, body, arg);
   for (int32_t t = 1; t < threads; ++t) {
     shares[t] = share_of(t, threads, n, body, arg);
-    if (pthread_create(&others[t], NULL, work, &shares[t]) != 0) stop("cannot start a thread");
+    others[t] = (Thread){.function = work, .argument = &shares[t]};
+    begin(&others[t]);
   }
   work(&own);
-  for (int32_t t = 1; t < threads; ++t) pthread_join(others[t], NULL);
+  for (int32_t t = 1; t < threads; ++t) join(&others[t]);
 }
 
 // --- the model ---
-
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
 
 static void check_ranks(const char *kind, const AotiValueInfo *infos, int32_t count) {
   for (int32_t i = 0; i < count; ++i)
@@ -241,7 +319,7 @@ static bool is_unknown(const Tensor *output, int32_t rank) {
   return false;
 }
 
-static void *call(void *argument) {
+static void call(void *argument) {
   Caller *caller = argument;
   const AotiModelInfo *info = caller->api->info;
   int32_t n_inputs = info->n_inputs, n_outputs = info->n_outputs;
@@ -282,23 +360,24 @@ static void *call(void *argument) {
   check("run", status, &error);
   for (int32_t i = 0; i < n_outputs; ++i) {
     shrink(&info->outputs[i], &caller->outputs[i]);
-    free((void *)views[i].sizes);
+    free_aligned((void *)views[i].sizes);
   }
   caller->api->destroy_state(state);
-  free(memory);
-  free(workspace);
+  free_aligned(memory);
+  free_aligned(workspace);
   free(views);
   free(sizes);
-  return NULL;
 }
 
 // Runs the model by all callers at once and checks that they agree.
 static void call_all(Caller *callers, int32_t count) {
-  pthread_t threads[MOST_THREADS];
-  for (int32_t c = 1; c < count; ++c)
-    if (pthread_create(&threads[c], NULL, call, &callers[c]) != 0) stop("cannot start a thread");
+  Thread threads[MOST_THREADS];
+  for (int32_t c = 1; c < count; ++c) {
+    threads[c] = (Thread){.function = call, .argument = &callers[c]};
+    begin(&threads[c]);
+  }
   call(&callers[0]);
-  for (int32_t c = 1; c < count; ++c) pthread_join(threads[c], NULL);
+  for (int32_t c = 1; c < count; ++c) join(&threads[c]);
   const AotiModelInfo *info = callers[0].api->info;
   for (int32_t c = 1; c < count; ++c)
     for (int32_t i = 0; i < info->n_outputs; ++i) {
@@ -356,7 +435,7 @@ int main(int n_arguments, char **arguments) {
   }
   for (int64_t i = 0; i < count; ++i) {
     take_memory(&inputs[i]);
-    free(copies[i]);
+    free_aligned(copies[i]);
   }
   free(copies);
   free(views);

@@ -1,6 +1,8 @@
 //! The names that generated code may ask of the system: parts of libc, libm and libgcc (or compiler-rt), and nothing
 //! that allocates behind a caller's back except where the run-time headers do so on purpose.
 
+use crate::target::{ObjectFormat, Platform};
+
 /// Memory, files, dynamic loading and threads of libc.
 const LIBC: &[&str] = &[
     "abort",
@@ -161,8 +163,67 @@ const COMPILER: &[&str] = &[
     "__tls_get_addr",
 ];
 
-/// Whether a symbol is of libc, libm or libgcc.
-pub(super) fn is_permitted(symbol: &str) -> bool {
+/// What the C library and the compiler's runtime have on Windows besides: its own calls, and what inline functions of its
+/// headers call.
+const WINDOWS: &[&str] = &[
+    "FreeLibrary",
+    "GetModuleHandleA",
+    "GetProcAddress",
+    "LoadLibraryA",
+    "___chkstk_ms",
+    "__chkstk",
+    "__mingw_vsnprintf",
+    "__mingw_vsprintf",
+    "__stdio_common_vsnprintf_s",
+    "__stdio_common_vsprintf",
+    "_aligned_free",
+    "_aligned_malloc",
+    "_fltused",
+    "_hypotf",
+    "_vsnprintf",
+];
+
+/// The same of Apple's.
+const APPLE: &[&str] = &[
+    "__exp10",
+    "__exp10f",
+    "__sincos_stret",
+    "__sincosf_stret",
+    "__snprintf_chk",
+    "__vsnprintf_chk",
+    "bzero",
+    "dyld_stub_binder",
+    "memset_pattern16",
+    "memset_pattern4",
+    "memset_pattern8",
+];
+
+/// What a linker of WebAssembly makes itself, and wide integers and floats that the C library computes with.
+const WASM: &[&str] =
+    &["__indirect_function_table", "__linear_memory", "__memory_base", "__stack_pointer", "__table_base"];
+
+/// What Android's headers call in the place of what they declare.
+const ELF: &[&str] = &["__memcpy_chk", "__memmove_chk", "__memset_chk", "__vsnprintf_chk"];
+
+/// Whether a symbol is of libc, libm or libgcc, or of what the system has in their place.
+pub(super) fn is_permitted(format: ObjectFormat, symbol: &str) -> bool {
+    let of_system = match format {
+        ObjectFormat::Elf => ELF,
+        ObjectFormat::Coff => WINDOWS,
+        ObjectFormat::MachO => APPLE,
+        ObjectFormat::Wasm => WASM,
+    };
+    // By the table of imports, or through the pointer to it that gcc makes.
+    let imported = |symbol: &'_ str| {
+        let rest = symbol.strip_prefix("__imp_").or_else(|| symbol.strip_prefix(".refptr."))?;
+        Some(rest.to_owned())
+    };
+    if let Some(rest) = imported(symbol).filter(|_| format == ObjectFormat::Coff) {
+        return is_permitted(format, &rest);
+    }
+    if of_system.contains(&symbol) {
+        return true;
+    }
     let is_math = |name: &str| LIBM.contains(&name);
     let is_outline_atomic = symbol.strip_prefix("__aarch64_").is_some_and(|rest| {
         ["cas", "swp", "ldadd", "ldset", "ldclr", "ldeor"].iter().any(|operation| rest.starts_with(operation))
@@ -189,11 +250,11 @@ pub(super) fn is_of_sanitizer(symbol: &str) -> bool {
     PREFIXES.iter().any(|prefix| symbol.starts_with(prefix))
 }
 
-/// Whether a library is libc, libm, libgcc, a part that older C libraries keep apart, or the dynamic loader.
-pub(super) fn is_permitted_library(name: &str) -> bool {
-    const STEMS: [&str; 8] =
-        ["libc.", "libm.", "libgcc_s.", "libdl.", "libpthread.", "ld-linux", "ld-musl", "ld64."];
-    STEMS.iter().any(|stem| name.starts_with(stem)) || name.starts_with("libc.musl")
+/// Whether a library is one that all programs of the systems with this format have.
+pub(super) fn is_permitted_library(format: ObjectFormat, name: &str) -> bool {
+    // Names of libraries are in any case on Windows.
+    let name = if format == ObjectFormat::Coff { name.to_lowercase() } else { name.to_owned() };
+    Platform::system_libraries(format).any(|stem| name.starts_with(stem))
 }
 
 #[cfg(test)]
@@ -204,15 +265,30 @@ mod tests {
     fn the_c_library_is_permitted_and_the_cpp_library_is_not() {
         for good in ["memcpy", "expf", "exp", "__divti3", "__truncsfhf2", "__aarch64_ldadd8_acq_rel", "erff"]
         {
-            assert!(is_permitted(good), "{good}");
+            assert!(is_permitted(ObjectFormat::Elf, good), "{good}");
         }
         for bad in ["_Znwm", "__cxa_throw", "__gxx_personality_v0", "omp_get_num_threads", "system", "f", ""]
         {
-            assert!(!is_permitted(bad), "{bad}");
+            assert!(!is_permitted(ObjectFormat::Elf, bad), "{bad}");
         }
-        assert!(is_permitted_library("libc.so.6"));
-        assert!(is_permitted_library("ld-linux-x86-64.so.2"));
-        assert!(!is_permitted_library("libstdc++.so.6"));
-        assert!(!is_permitted_library("libcublas.so.12"));
+        assert!(is_permitted_library(ObjectFormat::Elf, "libc.so.6"));
+        assert!(is_permitted_library(ObjectFormat::Elf, "ld-linux-x86-64.so.2"));
+        assert!(!is_permitted_library(ObjectFormat::Elf, "libstdc++.so.6"));
+        assert!(!is_permitted_library(ObjectFormat::Elf, "libcublas.so.12"));
+    }
+
+    #[test]
+    fn each_system_has_a_c_library_of_its_own() {
+        for (format, symbol, library) in [
+            (ObjectFormat::Coff, "__imp__aligned_malloc", "KERNEL32.dll"),
+            (ObjectFormat::MachO, "memset_pattern16", "/usr/lib/libSystem.B.dylib"),
+        ] {
+            assert!(is_permitted(format, symbol) && is_permitted_library(format, library), "{symbol}");
+            assert!(
+                !is_permitted(ObjectFormat::Elf, symbol) && !is_permitted_library(ObjectFormat::Elf, library)
+            );
+            assert!(!is_permitted(format, "_Znwm") && !is_permitted_library(format, "libstdc++-6.dll"));
+        }
+        assert!(is_permitted(ObjectFormat::Wasm, "__stack_pointer"));
     }
 }

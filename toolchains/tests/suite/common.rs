@@ -109,7 +109,8 @@ pub(crate) fn compile(toolchain: &Toolchain, level: Option<&str>, mode: &Mode) -
 }
 
 pub(crate) fn weights(toolchain: &Toolchain, blob: Input) -> Action {
-    let source = Input::text("weights.S", &embed_assembly("weights", &blob.name));
+    let source =
+        Input::text("weights.S", &embed_assembly(toolchain.target.platform().format, "weights", &blob.name));
     let (label, output) = ("weights".to_owned(), "weights.o".to_owned());
     toolchain.assemble(AssembleJob { label, source, files: vec![blob], output })
 }

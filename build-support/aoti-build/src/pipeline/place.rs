@@ -61,7 +61,7 @@ fn embed(passing: &mut Passing<'_>, session: &Session, blob: Blob) -> Result<(),
     let (path, assembly) = (folder.join(blob.file()), folder.join(blob.source()));
     let digest = files::weights_digest(content);
     files::write_weights(&path, content, &digest)?;
-    files::write(&assembly, blob.assembly(&passing.bundle.symbol, &digest).as_bytes())?;
+    files::write(&assembly, blob.assembly(session.target(), &passing.bundle.symbol, &digest).as_bytes())?;
     let content = FileContent::with_digest(&path, &digest).map_err(|source| {
         aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
     })?;

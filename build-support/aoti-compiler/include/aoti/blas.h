@@ -4,7 +4,7 @@
 // Kernels call a library from threads that have work of their own, so it must not start any.
 #pragma once
 
-#include <dlfcn.h>
+#include "dynamic.h"
 #include <stdint.h>
 
 namespace aoti {
@@ -61,14 +61,20 @@ inline OneDnn opened_onednn_1;
 
 inline void OpenBlas::open() {
   if (__atomic_load_n(&opened_blas_1.f64, __ATOMIC_ACQUIRE)) return;
+#if defined(_WIN32)
+  constexpr const char *file = "libopenblas.dll";
+#elif defined(__APPLE__)
+  constexpr const char *file = "libopenblas.0.dylib";
+#else
   constexpr const char *file = "libopenblas.so.0";
-  const bool is_ours = !dlopen(file, RTLD_NOW | RTLD_NOLOAD);
-  void *const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+#endif
+  const bool is_ours = !is_library_open(file);
+  void *const library = open_library(file);
   if (!library) return;
-  const auto threads = (int (*)())dlsym(library, "openblas_get_num_threads");
-  const auto set_threads = (void (*)(int))dlsym(library, "openblas_set_num_threads");
-  const auto f32 = (Multiply<float>)dlsym(library, "cblas_sgemm");
-  const auto f64 = (Multiply<double>)dlsym(library, "cblas_dgemm");
+  const auto threads = (int (*)())library_symbol(library, "openblas_get_num_threads");
+  const auto set_threads = (void (*)(int))library_symbol(library, "openblas_set_num_threads");
+  const auto f32 = (Multiply<float>)library_symbol(library, "cblas_sgemm");
+  const auto f64 = (Multiply<double>)library_symbol(library, "cblas_dgemm");
   if (!threads || !set_threads || !f32 || !f64) return;
   if (is_ours) set_threads(1);
   if (threads() != 1) return;
@@ -98,18 +104,24 @@ inline void OneDnn::open() {
     unsigned threading;
   };
   constexpr unsigned alone = 1, open_mp = 2;
+#if defined(_WIN32)
+  constexpr const char *files[] = {"dnnl.dll"};
+#elif defined(__APPLE__)
+  constexpr const char *files[] = {"libdnnl.3.dylib", "libdnnl.2.dylib"};
+#else
   constexpr const char *files[] = {"libdnnl.so.3", "libdnnl.so.2"};
+#endif
   void *library = nullptr;
   for (const char *file : files)
-    if ((library = dlopen(file, RTLD_NOW | RTLD_LOCAL))) break;
+    if ((library = open_library(file))) break;
   if (!library) return;
-  const auto version = (const Version *(*)())dlsym(library, "dnnl_version");
-  const auto f32 = (Multiply)dlsym(library, "dnnl_sgemm");
+  const auto version = (const Version *(*)())library_symbol(library, "dnnl_version");
+  const auto f32 = (Multiply)library_symbol(library, "dnnl_sgemm");
   if (!version || !f32) return;
   const unsigned threading = version()->threading;
   if (threading == open_mp) {
-    const auto threads = (int (*)())dlsym(library, "omp_get_max_threads");
-    const auto set_threads = (void (*)(int))dlsym(library, "omp_set_num_threads");
+    const auto threads = (int (*)())library_symbol(library, "omp_get_max_threads");
+    const auto set_threads = (void (*)(int))library_symbol(library, "omp_set_num_threads");
     if (!threads || !set_threads) return;
     __atomic_store_n(&opened_onednn_1.threads, threads, __ATOMIC_RELAXED);
     __atomic_store_n(&opened_onednn_1.set_threads, set_threads, __ATOMIC_RELAXED);

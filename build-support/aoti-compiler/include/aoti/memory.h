@@ -205,6 +205,9 @@ template <int W> AOTI_INLINE int used(Full<W>) { return W; }
 template <int W> AOTI_INLINE int used(Tail<W> tail) { return tail.n; }
 
 // f16 <-> f32 on vectors.
+#if AOTI_AVX2 && defined(__F16C__) && !__has_builtin(__builtin_ia32_vcvtph2ps256)
+typedef _Float16 HalfRegister __attribute__((vector_size(16)));
+#endif
 template <int W> AOTI_INLINE Vec<f32, W> f32_from_f16(Vec<u16, W> a) {
   if constexpr (W == 1)
     return {to_f32(f16{a.v})};
@@ -217,7 +220,11 @@ template <int W> AOTI_INLINE Vec<f32, W> f32_from_f16(Vec<u16, W> a) {
 #endif
 #if AOTI_AVX2 && defined(__F16C__)
   else if constexpr (W == 8)
+#if __has_builtin(__builtin_ia32_vcvtph2ps256)
     return {__builtin_ia32_vcvtph2ps256((v8s)a.v)};
+#else // from clang 22 on
+    return {__builtin_convertvector((HalfRegister)a.v, typename Vec<f32, 8>::Register)};
+#endif
 #endif
 #if !AOTI_GPU
   else {

@@ -2,6 +2,7 @@
 // Owns models, states and prepared runs. Knows nothing of what kernels compute.
 #pragma once
 
+#include "host.h"
 #include "levels.h"
 #include "sizes.h"
 #include <stdlib.h>
@@ -84,7 +85,8 @@ template <const Tables &T> struct Interface {
     const char *weights;
     if (int32_t code = S::weights_of(options, &weights, error)) return code;
     constexpr int64_t more = T.expand ? T.expanded_bytes + AOTI_ALIGNMENT : 0;
-    CpuModel *made = (CpuModel *)malloc(head_bytes + size_t(more));
+    constexpr int64_t all = int64_t(head_bytes) + more;
+    CpuModel *made = is_addressable(all) ? (CpuModel *)malloc(size_t(all)) : nullptr;
     if (!made && !T.expand) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
     if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory: the model needs %lld bytes", (long long)more);
     int32_t picked = pick(made->candidates, asked);
@@ -198,7 +200,7 @@ template <const Tables &T> struct Interface {
   };
 
   static void release_late(const Run &run, int32_t number) {
-    free(run.late->memory[number]);
+    free_aligned(run.late->memory[number]);
     run.late->memory[number] = nullptr;
   }
 
@@ -209,7 +211,7 @@ template <const Tables &T> struct Interface {
       return own.outputs[output] != nullptr;
     }
     release_late(run, number);
-    if (bytes >= 0) own.memory[number] = aligned_alloc(AOTI_ALIGNMENT, size_t(aligned(bytes + 1)));
+    if (bytes >= 0) own.memory[number] = allocate_aligned(AOTI_ALIGNMENT, aligned(bytes + 1));
     if (!own.memory[number]) return false;
     // Zeros, as in `prepare`.
     memset(own.memory[number], 0, size_t(bytes));
@@ -234,7 +236,7 @@ template <const Tables &T> struct Interface {
                                         run.model->weights, expanded(run.model), run.workspace,
                                         run.workspace + run.arena_bytes, &run.fault, run.symbols,
                                         context->on_kernel ? tell : nullptr, T.n_late > 0 ? &late : nullptr});
-    for (int32_t k = 0; k < T.n_late; ++k) free(late_memory[k]);
+    for (int32_t k = 0; k < T.n_late; ++k) free_aligned(late_memory[k]);
     return AOTI_OK;
   }
 
@@ -330,13 +332,13 @@ template <const Tables &T> struct Interface {
   static int32_t allocate(const AotiModel *model, int64_t bytes, void **memory, AotiError *error) {
     if (!model || !memory) return fail(error, AOTI_ERROR_NULL, "the model or the place for the memory is null");
     const bool fits = bytes >= 0 && bytes < INT64_MAX - AOTI_ALIGNMENT;
-    *memory = fits ? aligned_alloc(AOTI_ALIGNMENT, size_t(aligned(bytes + 1))) : nullptr;
+    *memory = fits ? allocate_aligned(AOTI_ALIGNMENT, aligned(bytes + 1)) : nullptr;
     if (!*memory) return fail(error, AOTI_ERROR_MEMORY, "out of memory: %lld bytes", (long long)bytes);
     memset(*memory, 0, size_t(bytes));
     return succeed(error);
   }
 
-  static void deallocate(const AotiModel *, void *memory) { free(memory); }
+  static void deallocate(const AotiModel *, void *memory) { free_aligned(memory); }
 
   static int32_t copy(const AotiModel *, void *to, AotiDevice to_device, const void *from, AotiDevice from_device,
                       int64_t bytes, AotiError *error) {

@@ -24,6 +24,7 @@ headers![
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
+    "dynamic.h",
     "expand.h",
     "extern.h",
     "float8.h",
@@ -67,6 +68,7 @@ headers![
     "gpu/unit_roles.h",
     "gpu/units.h",
     "gpu/windows.h",
+    "host.h",
     "lanes.h",
     "levels.h",
     "linalg.h",
@@ -160,7 +162,7 @@ impl Header {
 /// The headers of the code for processors or for GPUs: what one of them includes.
 pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFile> {
     let wanted = move |name: &str| match name {
-        "model.h" | "levels.h" | "expand.h" => processors,
+        "host.h" | "model.h" | "levels.h" | "expand.h" => processors,
         name => gpus || !name.starts_with("gpu/"),
     };
     let several = processors && gpus;

@@ -51,6 +51,9 @@ const LEVELS: &[(&str, i64, bool)] = &[
     ("x86-64-v4", 64, true),
     ("native", 32, true),
     ("neon", 16, false),
+    ("rv64gc", 16, false),
+    ("simd128", 16, false),
+    ("relaxed-simd", 16, false),
 ];
 
 /// Bytes of a vector register of a level that is in no table.

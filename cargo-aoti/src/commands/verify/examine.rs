@@ -139,7 +139,8 @@ impl Examiner {
         folder: &Path,
     ) -> Result<Vec<DynTensor>, Stopped> {
         let single = self.build(case, LinkKind::Static, outcome)?;
-        let [path, inputs, outputs] = ["harness", "inputs", "outputs"].map(|name| folder.join(name));
+        let harness = self.session.target().platform().executable("harness");
+        let [path, inputs, outputs] = [harness.as_str(), "inputs", "outputs"].map(|name| folder.join(name));
         let made = self.session.harness(&single.built, program.linking, &path);
         made.map_err(|error| (Stage::Compile, error.to_string()))?;
         let given = file::read(&case.inputs()).map_err(said(Stage::Run))?;
