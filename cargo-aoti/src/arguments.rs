@@ -6,8 +6,8 @@ use aoti_build::{MathLibrary, Tf32};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bench, build, cache, clean, collect, completions, doctor, explain, inspect, man, new, run, run_case,
-    script, tune, verify,
+    bench, build, cache, clean, collect, compile, completions, doctor, explain, inspect, man, new, run,
+    run_case, script, tune, verify,
 };
 
 /// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
@@ -109,6 +109,8 @@ pub(crate) enum Command {
     /// Compile the models of a cargo project
     #[command(visible_alias = "b")]
     Build(build::Arguments),
+    /// Compile one model with given tools, for other build systems
+    Compile(compile::Arguments),
     /// Compile a model and run it once
     Run(run::Arguments),
     /// Compile and run cases, and compare with their expected outputs

@@ -36,6 +36,8 @@ pub struct Settings {
     pub toolchain: Option<String>,
     /// Refuse to build a model that was tuned where records for some of its kernels are missing.
     pub locked: bool,
+    /// The Rust module does not say that the library is linked: another build system does.
+    pub links_elsewhere: bool,
 }
 
 impl Default for Settings {
@@ -48,6 +50,7 @@ impl Default for Settings {
             mode: Mode::default(),
             toolchain: None,
             locked: false,
+            links_elsewhere: false,
         }
     }
 }

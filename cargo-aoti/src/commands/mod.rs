@@ -5,6 +5,7 @@ pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod clean;
 pub(crate) mod collect;
+pub(crate) mod compile;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -50,6 +51,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Clean(arguments) => clean::run(&arguments, context),
         Command::Cache(arguments) => cache::run(&arguments, context),
         Command::Collect(arguments) => collect::run(&arguments, context),
+        Command::Compile(arguments) => compile::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::New(arguments) => new::run(&arguments, context),
         Command::Init(arguments) => new::init(&arguments, context),
