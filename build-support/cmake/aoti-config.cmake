@@ -5,7 +5,7 @@
 #   target_link_libraries(program PRIVATE net)
 #
 # The target's header is <aoti_net.h>. Arguments, besides MODEL, are those of `cargo aoti compile`:
-#   NAME name  PACKAGE name  WEIGHTS embed|external  LOCK file  OPERATORS manifest  TARGET triple
+#   NAME name  NAMESPACE name  WEIGHTS embed|external  LOCK file  OPERATORS manifest  TARGET triple
 #   DEVICES…  CPU…  CUDA…  ROCM…  OUTPUTS…  DIMS old=new…  NAMED_WEIGHTS
 # The program is AOTI_EXECUTABLE; the CUDA compiler is CMAKE_CUDA_COMPILER, and the HIP compiler CMAKE_HIP_COMPILER.
 # Rebuilds follow from dependency files, so CMake must be 3.20 or newer.
@@ -24,7 +24,7 @@ if(NOT AOTI_EXECUTABLE)
 endif()
 
 function(aoti_add_model target)
-  set(single MODEL NAME PACKAGE WEIGHTS LOCK OPERATORS TARGET)
+  set(single MODEL NAME NAMESPACE WEIGHTS LOCK OPERATORS TARGET)
   set(several DEVICES CPU CUDA ROCM OUTPUTS DIMS)
   cmake_parse_arguments(PARSE_ARGV 1 arg NAMED_WEIGHTS "${single}" "${several}")
   if(arg_UNPARSED_ARGUMENTS)
@@ -60,7 +60,7 @@ function(aoti_add_model target)
   if(NOT arg_TARGET AND CMAKE_CROSSCOMPILING)
     set(arg_TARGET "${CMAKE_SYSTEM_PROCESSOR}-unknown-linux-gnu")
   endif()
-  foreach(key PACKAGE WEIGHTS TARGET)
+  foreach(key NAMESPACE WEIGHTS TARGET)
     if(arg_${key})
       string(TOLOWER "${key}" flag)
       list(APPEND command "--${flag}" "${arg_${key}}")

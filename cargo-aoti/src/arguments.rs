@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     bench, build, cache, clean, collect, compile, completions, doctor, explain, inspect, man, new, run,
-    run_case, script, tune, verify,
+    run_case, script, tune, vendor, verify,
 };
 
 /// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
@@ -125,6 +125,8 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     /// Build the programs of a cargo project and collect everything that they need in one folder
     Collect(collect::Arguments),
+    /// Write a model's sources into a folder that builds with a C++ compiler alone
+    Vendor(vendor::Arguments),
     /// Remove the artefacts of a cargo project's models
     Clean(clean::Arguments),
     /// Inspect and clean the cache of compiled code

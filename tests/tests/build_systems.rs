@@ -221,7 +221,7 @@ fn cmake_compiles_models_for_a_program() {
         "CMakeLists.txt",
         "cmake_minimum_required(VERSION 3.20)\nproject(test CXX)\nfind_package(aoti REQUIRED)\n\
          aoti_add_model(scaled MODEL scaled.aoti CPU x86-64 x86-64-v3)\n\
-         aoti_add_model(other MODEL other.aoti CPU x86-64-v3 PACKAGE test DIMS batch=rows)\n\
+         aoti_add_model(other MODEL other.aoti CPU x86-64-v3 NAMESPACE test DIMS batch=rows)\n\
          add_executable(main main.cc)\ntarget_link_libraries(main PRIVATE scaled other)\n",
     );
     write(&folder, "main.cc", MAIN);

@@ -65,7 +65,7 @@ def _aoti_library_impl(ctx):
     args = ctx.actions.args()
     args.add_all(["aoti", "compile", "--quiet", ctx.file.model])
     args.add("--name", name)
-    args.add("--package", "@%s//%s" % (ctx.label.workspace_name, ctx.label.package))
+    args.add("--namespace", "@%s//%s" % (ctx.label.workspace_name, ctx.label.package))
     for kind, file in outputs.items():
         args.add("--emit")
         args.add(file, format = kind + "=%s")

@@ -16,6 +16,7 @@ pub(crate) mod run;
 pub(crate) mod run_case;
 pub(crate) mod script;
 pub(crate) mod tune;
+pub(crate) mod vendor;
 pub(crate) mod verify;
 
 use std::io::Write;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Cache(arguments) => cache::run(&arguments, context),
         Command::Collect(arguments) => collect::run(&arguments, context),
         Command::Compile(arguments) => compile::run(&arguments, context),
+        Command::Vendor(arguments) => vendor::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::New(arguments) => new::run(&arguments, context),
         Command::Init(arguments) => new::init(&arguments, context),
