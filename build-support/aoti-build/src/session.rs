@@ -173,6 +173,18 @@ impl Session {
         Ok(toolchain)
     }
 
+    /// All toolchains that a build of a model uses: for processors first, then for each of its GPUs.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`].
+    pub fn toolchains_of(&self, model: &Model) -> Result<Vec<Arc<Toolchain>>, Error> {
+        let mut all = vec![self.toolchain_of(model)?];
+        for gpus in &model.gpus {
+            all.push(self.device_toolchain(model, gpus)?);
+        }
+        Ok(all)
+    }
+
     /// The architectures of all GPUs that a model is compiled for, with those of this machine in the place of `native`.
     ///
     /// # Errors
@@ -254,10 +266,7 @@ impl Session {
         let toolchain = if self.settings.bindings_only {
             None
         } else {
-            let mut all = vec![self.toolchain_of(model)?];
-            for gpus in &model.gpus {
-                all.push(self.device_toolchain(model, gpus)?);
-            }
+            let all = self.toolchains_of(model)?;
             let told = |toolchain: &Arc<Toolchain>| {
                 format!("{} {}", toolchain.name(), toolchain.fingerprint(&levels, &self.environment))
             };

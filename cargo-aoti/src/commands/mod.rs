@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod new;
+pub(crate) mod package;
 pub(crate) mod run;
 pub(crate) mod run_case;
 pub(crate) mod script;
@@ -54,6 +55,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Collect(arguments) => collect::run(&arguments, context),
         Command::Compile(arguments) => compile::run(&arguments, context),
         Command::Vendor(arguments) => vendor::run(&arguments, context),
+        Command::Package(arguments) => package::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::New(arguments) => new::run(&arguments, context),
         Command::Init(arguments) => new::init(&arguments, context),

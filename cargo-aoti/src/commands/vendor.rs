@@ -1,6 +1,6 @@
 //! `vendor`: a model as a folder of sources that builds with a C++ compiler alone.
 
-mod files;
+pub(crate) mod files;
 
 use std::path::PathBuf;
 

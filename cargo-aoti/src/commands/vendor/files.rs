@@ -54,7 +54,7 @@ impl Folder {
             self.copy(&weights, &format!("{name}.weights.bin"))?;
         }
         self.write("Makefile", &makefile(vendored, target))?;
-        self.write("Cargo.toml", &cargo_toml(vendored))?;
+        self.write("Cargo.toml", &cargo_toml(&vendored.identifier))?;
         self.write("build.rs", &build_script(vendored))?;
         let head = format!("//! The compiled model `{name}`; the build script compiles its library.\n");
         self.write("src/lib.rs", &format!("{head}\ninclude!(\"model.rs\");\n"))?;
@@ -134,8 +134,9 @@ fn quoted(word: &str) -> String {
     if word.chars().all(is_plain) { escaped } else { format!("'{}'", escaped.replace('\'', "'\\''")) }
 }
 
-fn cargo_toml(vendored: &Vendored) -> String {
-    let name = vendored.identifier.replace('_', "-");
+/// The manifest of a crate that is a model.
+pub(crate) fn cargo_toml(identifier: &str) -> String {
+    let name = identifier.replace('_', "-");
     format!(
         "[package]\nname = \"{name}-model\"\ndescription = \"A compiled model\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          license = \"MIT OR Apache-2.0\"\npublish = false\n\n[dependencies]\naoti-runtime = \"{}\"\n",
