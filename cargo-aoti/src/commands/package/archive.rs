@@ -43,7 +43,9 @@ fn tar(folder: &str, files: &[File], path: &Path) -> io::Result<()> {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Regular);
         header.set_mode(0o644);
-        (header.set_uid(0), header.set_gid(0), header.set_mtime(0));
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
         header.set_size(file.bytes);
         let content: Box<dyn Read> = match &file.content {
             Content::Text(text) => Box::new(text.as_bytes()),
