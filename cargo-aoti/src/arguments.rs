@@ -6,8 +6,8 @@ use aoti_build::{MathLibrary, Tf32};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bench, build, cache, clean, collect, completions, doctor, explain, inspect, man, new, run, run_case,
-    script, tune, verify,
+    bench, build, cache, clean, collect, compile, completions, doctor, explain, inspect, man, new, package,
+    run, run_case, script, tune, vendor, verify,
 };
 
 /// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
@@ -109,6 +109,8 @@ pub(crate) enum Command {
     /// Compile the models of a cargo project
     #[command(visible_alias = "b")]
     Build(build::Arguments),
+    /// Compile one model with given tools, for other build systems
+    Compile(compile::Arguments),
     /// Compile a model and run it once
     Run(run::Arguments),
     /// Compile and run cases, and compare with their expected outputs
@@ -123,6 +125,10 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     /// Build the programs of a cargo project and collect everything that they need in one folder
     Collect(collect::Arguments),
+    /// Write a model's sources into a folder that builds with a C++ compiler alone
+    Vendor(vendor::Arguments),
+    /// Build a model for one or more targets and put everything about it into one archive
+    Package(package::Arguments),
     /// Remove the artefacts of a cargo project's models
     Clean(clean::Arguments),
     /// Inspect and clean the cache of compiled code

@@ -31,6 +31,12 @@ impl Format {
         }
     }
 
+    /// The format of a file with this name.
+    pub(crate) fn of(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?;
+        Format::ALL.into_iter().find(|format| format.as_str() == extension)
+    }
+
     fn file(self) -> String {
         format!("model.{}", self.as_str())
     }
@@ -45,6 +51,8 @@ pub(crate) struct Case {
     pub(crate) format: Format,
     /// Where its inputs and outputs are, in ONNX's own layout.
     pub(crate) set: Option<PathBuf>,
+    /// Its model, where it is not in the folder.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// A number for all outputs, or one for each.
@@ -85,7 +93,7 @@ pub(crate) struct Reference {
 
 impl Case {
     pub(crate) fn model(&self) -> PathBuf {
-        self.folder.join(self.format.file())
+        self.file.clone().unwrap_or_else(|| self.folder.join(self.format.file()))
     }
 
     /// A file of tensors, or what the names of such files of one each begin with.
@@ -186,7 +194,7 @@ fn walk(
         let name = if name.is_empty() { last_name(folder) } else { name };
         let wanted = formats.into_iter().filter(|format| only.is_none_or(|only| only == *format));
         for format in wanted {
-            let of_set = |(name, set)| Case { name, folder: folder.to_owned(), format, set };
+            let of_set = |(name, set)| Case { name, folder: folder.to_owned(), format, set, file: None };
             found.extend(data_sets(folder, &name, format)?.into_iter().map(of_set));
         }
         return Ok(());
@@ -271,8 +279,13 @@ mod tests {
     #[test]
     fn terms_have_defaults_and_bad_ones_are_the_users() {
         let root = tempfile::tempdir().unwrap();
-        let case =
-            Case { name: String::new(), folder: root.path().to_owned(), format: Format::Pt2, set: None };
+        let case = Case {
+            name: String::new(),
+            folder: root.path().to_owned(),
+            format: Format::Pt2,
+            set: None,
+            file: None,
+        };
         let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
         let tolerances = |text: &str| {
             fs_err::write(root.path().join("case.json"), text).unwrap();

@@ -6,6 +6,7 @@
 mod arguments;
 mod bug;
 mod case;
+mod code;
 mod commands;
 mod dims;
 mod failure;

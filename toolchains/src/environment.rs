@@ -23,6 +23,8 @@ pub struct Environment {
     distribution: Vec<String>,
     jobserver: Option<Client>,
     parallelism: usize,
+    /// What is not named in it is not looked for.
+    is_sealed: bool,
 }
 
 /// Variables that would redirect a compiler's output or have it talk to a jobserver that is not its own.
@@ -103,6 +105,7 @@ impl Environment {
             distribution: distribution(),
             jobserver,
             parallelism: std::thread::available_parallelism().map_or(1, usize::from),
+            is_sealed: false,
         }
     }
 
@@ -126,7 +129,25 @@ impl Environment {
             distribution: Vec::new(),
             jobserver: None,
             parallelism: 2,
+            is_sealed: false,
         }
+    }
+
+    /// The same machine and jobserver with exactly these variables: for actions of other build systems, whose results follow
+    /// from what they are given. Files of the user's own are not looked for either.
+    #[must_use]
+    pub fn sealed<K: Into<OsString>, V: Into<OsString>>(
+        &self,
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        // Code for the processor that a build happens to run on would follow from more than that.
+        Environment { variables, host_processor: String::new(), is_sealed: true, ..self.clone() }
+    }
+
+    /// Whether nothing is looked for but what variables name.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.is_sealed
     }
 
     /// The same snapshot with one variable replaced.

@@ -189,8 +189,12 @@ fn laid_over(base: &Definition, name: &str, own: &UserToolchain, folder: &Path) 
     made
 }
 
-/// The nearest `.cargo/aoti.toml`, as cargo looks for its own configuration: in the working directory and above.
+/// The nearest `.cargo/aoti.toml`, as cargo looks for its own configuration: in the working directory and above. A sealed
+/// environment has none.
 pub fn user_file(environment: &Environment) -> Option<PathBuf> {
+    if environment.is_sealed() {
+        return None;
+    }
     let folders = environment.directory().ancestors();
     folders.map(|folder| folder.join(".cargo").join("aoti.toml")).find(|file| file.is_file())
 }

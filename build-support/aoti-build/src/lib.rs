@@ -83,6 +83,7 @@ mod with_compiler {
         default_architectures, default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};
+    pub use crate::pipeline::{Vendored, VendoredObject};
     pub use crate::progress::{ModelEvent, Progress, Silent};
     pub use crate::session::{Job, Session, Settings};
     pub use crate::variables::{VARIABLES, Variable};

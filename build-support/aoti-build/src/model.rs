@@ -14,8 +14,9 @@ pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
 
 use crate::error::Error;
+use crate::files;
 use crate::lock::Usable;
-use crate::operators::Operator;
+use crate::operators::{Operator, headers_beside};
 
 /// Where the weights of a model lie.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -213,6 +214,22 @@ impl Model {
             rates,
             operators: self.compiled_operators()?,
         })
+    }
+
+    /// The files that a build of it reads, as far as they are there; programs are not among them.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.path.clone()];
+        files.extend(files::beside(&self.path));
+        for path in self.operators.iter().filter_map(Operator::file) {
+            files.push(path.to_owned());
+            files.extend(headers_beside(path));
+        }
+        if let Choices::Lock(path) = &self.choices {
+            files.extend(path.is_file().then(|| path.clone()));
+        }
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// Its project's operators, as the compiler is told of them.

@@ -22,6 +22,9 @@ use crate::state::{self, Recipe, Seen, State};
 mod compiled;
 mod device;
 mod place;
+mod vendor;
+
+pub use vendor::{Vendored, VendoredObject};
 
 /// A model on its way through the steps.
 struct Passing<'a> {

@@ -36,6 +36,8 @@ pub struct Settings {
     pub toolchain: Option<String>,
     /// Refuse to build a model that was tuned where records for some of its kernels are missing.
     pub locked: bool,
+    /// The Rust module does not say that the library is linked: another build system does.
+    pub links_elsewhere: bool,
 }
 
 impl Default for Settings {
@@ -48,6 +50,7 @@ impl Default for Settings {
             mode: Mode::default(),
             toolchain: None,
             locked: false,
+            links_elsewhere: false,
         }
     }
 }
@@ -170,6 +173,18 @@ impl Session {
         Ok(toolchain)
     }
 
+    /// All toolchains that a build of a model uses: for processors first, then for each of its GPUs.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`].
+    pub fn toolchains_of(&self, model: &Model) -> Result<Vec<Arc<Toolchain>>, Error> {
+        let mut all = vec![self.toolchain_of(model)?];
+        for gpus in &model.gpus {
+            all.push(self.device_toolchain(model, gpus)?);
+        }
+        Ok(all)
+    }
+
     /// The architectures of all GPUs that a model is compiled for, with those of this machine in the place of `native`.
     ///
     /// # Errors
@@ -251,10 +266,7 @@ impl Session {
         let toolchain = if self.settings.bindings_only {
             None
         } else {
-            let mut all = vec![self.toolchain_of(model)?];
-            for gpus in &model.gpus {
-                all.push(self.device_toolchain(model, gpus)?);
-            }
+            let all = self.toolchains_of(model)?;
             let told = |toolchain: &Arc<Toolchain>| {
                 format!("{} {}", toolchain.name(), toolchain.fingerprint(&levels, &self.environment))
             };

@@ -51,6 +51,8 @@ const REQUIRABLE: &[Tool] = &[
     Tool { name: "qemu", programs: &["qemu-aarch64", "qemu-aarch64-static"], packages: &[&["qemu-user"]] },
     Tool { name: "redis", programs: &["redis-server"], packages: &[&["redis-server"]] },
     Tool { name: "ccache", programs: &["ccache"], packages: &[&["ccache"]] },
+    Tool { name: "bazel", programs: &["bazel"], packages: &[&["bazel-bootstrap"]] },
+    Tool { name: "cmake", programs: &["cmake"], packages: &[&["cmake"]] },
     Tool { name: "musl", programs: &["musl-gcc"], packages: &[&["musl-tools"]] },
     Tool { name: "node", programs: &["node"], packages: &[&["nodejs"]] },
 ];

@@ -5,16 +5,19 @@ pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod clean;
 pub(crate) mod collect;
+pub(crate) mod compile;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod new;
+pub(crate) mod package;
 pub(crate) mod run;
 pub(crate) mod run_case;
 pub(crate) mod script;
 pub(crate) mod tune;
+pub(crate) mod vendor;
 pub(crate) mod verify;
 
 use std::io::Write;
@@ -50,6 +53,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Clean(arguments) => clean::run(&arguments, context),
         Command::Cache(arguments) => cache::run(&arguments, context),
         Command::Collect(arguments) => collect::run(&arguments, context),
+        Command::Compile(arguments) => compile::run(&arguments, context),
+        Command::Vendor(arguments) => vendor::run(&arguments, context),
+        Command::Package(arguments) => package::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::New(arguments) => new::run(&arguments, context),
         Command::Init(arguments) => new::init(&arguments, context),

@@ -68,7 +68,7 @@ fn write_all<'t>(path: &Path, tensors: impl Iterator<Item = (String, &'t DynTens
     fs_err::write(path, bytes).map_err(Failure::machine("write", path))
 }
 
-fn read_named(path: &Path) -> Result<Vec<(String, DynTensor)>, Failure> {
+pub(crate) fn read_named(path: &Path) -> Result<Vec<(String, DynTensor)>, Failure> {
     let bytes = memory::map(path)?;
     let refuse = |what: String| Failure::User(format!("`{}`: {what}", path.display()));
     let file = SafeTensors::deserialize(&bytes)
@@ -86,7 +86,10 @@ fn read_named(path: &Path) -> Result<Vec<(String, DynTensor)>, Failure> {
 }
 
 /// Picks tensors by name; the error is the first name that is not there.
-fn order(mut named: Vec<(String, DynTensor)>, wanted: &[String]) -> Result<Vec<DynTensor>, String> {
+pub(crate) fn order(
+    mut named: Vec<(String, DynTensor)>,
+    wanted: &[String],
+) -> Result<Vec<DynTensor>, String> {
     let mut found = Vec::new();
     for name in wanted {
         let at = named.iter().position(|(given, _)| given == name).ok_or_else(|| name.clone())?;

@@ -228,6 +228,7 @@ fn write(passing: &mut Passing<'_>, kind: &str, path: PathBuf, content: &[u8]) -
 fn link(passing: &Passing<'_>, session: &Session) -> Link {
     match passing.job.model.link {
         _ if session.settings.bindings_only => Link::Absent,
+        _ if session.settings.links_elsewhere => Link::Elsewhere,
         LinkKind::Static => Link::Static,
         LinkKind::Dylib => Link::Dylib,
     }

@@ -3,6 +3,9 @@
 // of one name never meet in one program: `aoti_digits_1c3a5e7f9b0d_api`. The header of the model gives it a name without.
 // Plain C11; owns the layouts that callers and generated code share, and knows nothing of kernels.
 #pragma once
+// Programs with several models may have a copy of this file for each.
+#ifndef AOTI_ABI_H
+#define AOTI_ABI_H
 
 #include <stdint.h>
 
@@ -337,4 +340,6 @@ typedef struct AotiApi {
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif

@@ -25,6 +25,6 @@ mod unary;
 
 pub(crate) use convert::cast;
 pub use error::EvalError;
-pub use run::evaluate;
+pub use run::{evaluate, evaluate_watched};
 pub use schedule::{Evaluated, evaluate_schedule};
 pub use tensor::{Tensor, TensorError};

@@ -19,8 +19,17 @@ const MAX_BYTES: i64 = 1 << 32;
 /// checked first. The graph must be one that [`crate::graph::verify`] accepts; a loop that never ends is not
 /// interrupted.
 pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, EvalError> {
+    evaluate_watched(graph, inputs, &mut |_, _| ())
+}
+
+/// The same, telling of every value that a node of the graph itself computes, in order; not of those of bodies.
+pub fn evaluate_watched(
+    graph: &Graph,
+    inputs: &[Tensor],
+    watch: &mut dyn FnMut(ValueId, &Tensor),
+) -> Result<Vec<Tensor>, EvalError> {
     let inputs = with_state(graph, inputs)?;
-    let mut run = Run { outer: graph, symbols: bind_symbols(graph, &inputs)? };
+    let mut run = Run { outer: graph, symbols: bind_symbols(graph, &inputs)?, watch };
     check_inputs(graph, &inputs, &run.symbols)?;
     for (index, info) in graph.symbols.iter().enumerate() {
         if let Some(value) = run.symbols.0[index] {
@@ -122,6 +131,7 @@ struct Run<'a> {
     /// The outermost graph, which owns the symbols.
     outer: &'a Graph,
     symbols: Symbols,
+    watch: &'a mut dyn FnMut(ValueId, &Tensor),
 }
 
 /// Values of one graph while it runs.
@@ -189,6 +199,9 @@ impl Run<'_> {
             if tensor.dtype() != ty.dtype || tensor.sizes() != sizes {
                 let given = format!("{}{:?}", tensor.dtype(), tensor.sizes());
                 return Err(EvalError::Malformed(format!("result is {given}, not {}{sizes:?}", ty.dtype)));
+            }
+            if std::ptr::eq(graph, self.outer) {
+                (self.watch)(*value, &tensor);
             }
             values.define(*value, tensor);
         }

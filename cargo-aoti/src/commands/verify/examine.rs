@@ -31,6 +31,8 @@ pub(super) struct Examiner {
     pub(super) numerics: Numerics,
     pub(super) timeout: Duration,
     pub(super) threads: u16,
+    /// Say which value is the first that differs.
+    pub(super) bisect: bool,
 }
 
 /// A finding ends the process at once, with the code that says that the process itself told why. What is not given back at
@@ -93,7 +95,11 @@ impl Examiner {
         let exact = exact.map(|(outputs, Reference { times, .. })| compare::Exact { outputs, times: *times });
         let (distance, result) = compare::all(&found, &expected, &terms.tolerances, exact);
         outcome.distance = Some(distance);
-        result.map_err(|message| (Stage::Compare, message))
+        result.map_err(|message| {
+            let first = self.bisect.then(|| self.first_difference(case, &terms.tolerances));
+            let first = first.map(|first| first.unwrap_or_else(|failure| format!("{failure:?}")));
+            (Stage::Compare, first.map_or(message.clone(), |first| format!("{message}\n{first}")))
+        })
     }
 
     fn in_interpreter(
@@ -171,7 +177,12 @@ impl Examiner {
         Ok(())
     }
 
-    fn build(&self, case: &Case, link: LinkKind, outcome: &mut Outcome) -> Result<single::Single, Stopped> {
+    pub(super) fn build(
+        &self,
+        case: &Case,
+        link: LinkKind,
+        outcome: &mut Outcome,
+    ) -> Result<single::Single, Stopped> {
         let path = case.model();
         outcome.stage = Stage::Lower;
         let (levels, numerics) = (self.levels.clone(), self.numerics.clone());
@@ -195,7 +206,7 @@ impl Examiner {
         if self.import(path).is_some() { Stage::Lower } else { Stage::Import }
     }
 
-    fn import(&self, path: &Path) -> Option<Graph> {
+    pub(super) fn import(&self, path: &Path) -> Option<Graph> {
         let operators = single::read_operators(self.session.environment()).ok()?;
         compile::import_with("case", memory::model(path).ok()?, &operators).ok()
     }

@@ -1,9 +1,12 @@
 //! `verify`: compiles cases, runs each in a process of its own, and compares with what the case expects.
 
+mod bisect;
 mod child;
 mod examine;
 mod outcome;
 mod place;
+mod reproduce;
+mod sample;
 mod tally;
 
 use std::path::PathBuf;
@@ -30,7 +33,8 @@ use tally::Tally;
 /// Compiles and runs cases, and compares the results with those expected
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Folders of cases, as docs/CASES.md describes them
+    /// Folders of cases, as docs/CASES.md describes them, or model files. A model is compared with the samples beside it
+    /// (`net.safetensors` for `net.pt2`), else with the reference evaluator on random inputs
     #[arg(required = true)]
     path: Vec<PathBuf>,
     /// Models of this format only
@@ -62,6 +66,12 @@ pub(crate) struct Arguments {
     /// Run the interpreter, not native code
     #[arg(long)]
     reference: bool,
+    /// Where a result differs, name the first value of the program that does, with its line of Python
+    #[arg(long, conflicts_with_all = ["reference", "target", "sanitize"])]
+    bisect: bool,
+    /// Run nothing; build each model twice, in different folders and without the cache, and compare all files
+    #[arg(long, conflicts_with_all = ["reference", "sanitize", "bisect"])]
+    reproduce: bool,
     /// Compile with sanitizers, comma-separated; a finding fails its case
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "reference")]
     sanitize: Vec<Check>,
@@ -76,11 +86,22 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let mut cases = Vec::new();
+    // Samples that are made up go away with these.
+    let mut made = Vec::new();
     for path in &arguments.path {
-        cases.extend(case::find(path, arguments.only)?);
+        if path.is_file() {
+            let (case, folder) = sample::case(path, arguments, context)?;
+            cases.push(case);
+            made.push(folder);
+        } else {
+            cases.extend(case::find(path, arguments.only)?);
+        }
     }
     if cases.is_empty() {
         return Err(Failure::User("there are no cases at or below these paths".to_owned()));
+    }
+    if arguments.reproduce {
+        return reproduce::run(arguments, context, &cases);
     }
     let width = arguments
         .jobs
@@ -162,5 +183,6 @@ fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failur
         numerics: arguments.rounding.or(Tf32::NONE),
         timeout: Duration::from_secs(arguments.timeout),
         threads: arguments.threads,
+        bisect: arguments.bisect,
     })
 }

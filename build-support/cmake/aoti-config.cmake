@@ -1,0 +1,106 @@
+# find_package(aoti): the program cargo-aoti, and a function that makes a library target of a model.
+#
+#   find_package(aoti REQUIRED)
+#   aoti_add_model(net MODEL models/net.pt2)
+#   target_link_libraries(program PRIVATE net)
+#
+# The target's header is <aoti_net.h>. Arguments, besides MODEL, are those of `cargo aoti compile`:
+#   NAME name  NAMESPACE name  WEIGHTS embed|external  LOCK file  OPERATORS manifest  TARGET triple
+#   DEVICES…  CPU…  CUDA…  ROCM…  OUTPUTS…  DIMS old=new…  NAMED_WEIGHTS
+# The program is AOTI_EXECUTABLE; the CUDA compiler is CMAKE_CUDA_COMPILER, and the HIP compiler CMAKE_HIP_COMPILER.
+# Rebuilds follow from dependency files, so CMake must be 3.20 or newer.
+
+if(CMAKE_VERSION VERSION_LESS 3.20)
+  set(aoti_FOUND FALSE)
+  set(aoti_NOT_FOUND_MESSAGE "CMake 3.20 or newer is needed")
+  return()
+endif()
+
+find_program(AOTI_EXECUTABLE cargo-aoti HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The program cargo-aoti")
+if(NOT AOTI_EXECUTABLE)
+  set(aoti_FOUND FALSE)
+  set(aoti_NOT_FOUND_MESSAGE "there is no program cargo-aoti; set AOTI_EXECUTABLE, or install it with `cargo install cargo-aoti`")
+  return()
+endif()
+
+function(aoti_add_model target)
+  set(single MODEL NAME NAMESPACE WEIGHTS LOCK OPERATORS TARGET)
+  set(several DEVICES CPU CUDA ROCM OUTPUTS DIMS)
+  cmake_parse_arguments(PARSE_ARGV 1 arg NAMED_WEIGHTS "${single}" "${several}")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "aoti_add_model(${target}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_MODEL)
+    message(FATAL_ERROR "aoti_add_model(${target}): MODEL is missing")
+  endif()
+  if(NOT CMAKE_CXX_COMPILER)
+    message(FATAL_ERROR "aoti_add_model(${target}): enable the language CXX, whose compiler compiles the model")
+  endif()
+  get_filename_component(model "${arg_MODEL}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(name "${target}")
+  if(arg_NAME)
+    set(name "${arg_NAME}")
+  endif()
+  string(REPLACE "-" "_" identifier "${name}")
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.aoti")
+  set(library "${folder}/lib${target}.a")
+  set(outputs "${library}" "${folder}/include/aoti_${identifier}.h" "${folder}/include/aoti/abi.h" "${folder}/${identifier}.rs")
+  set(command "${AOTI_EXECUTABLE}" aoti compile --quiet "${model}" --name "${name}" --cxx "${CMAKE_CXX_COMPILER}"
+    --emit "library=${library}" --emit "header=${folder}/include/aoti_${identifier}.h"
+    --emit "abi=${folder}/include/aoti/abi.h" --emit "bindings=${folder}/${identifier}.rs" --depfile "${folder}/depends.d")
+  if(CMAKE_AR)
+    list(APPEND command --ar "${CMAKE_AR}")
+  endif()
+  if(CMAKE_CUDA_COMPILER)
+    list(APPEND command --nvcc "${CMAKE_CUDA_COMPILER}")
+  endif()
+  if(CMAKE_HIP_COMPILER)
+    list(APPEND command --hipcc "${CMAKE_HIP_COMPILER}")
+  endif()
+  if(NOT arg_TARGET AND CMAKE_CROSSCOMPILING)
+    set(arg_TARGET "${CMAKE_SYSTEM_PROCESSOR}-unknown-linux-gnu")
+  endif()
+  foreach(key NAMESPACE WEIGHTS TARGET)
+    if(arg_${key})
+      string(TOLOWER "${key}" flag)
+      list(APPEND command "--${flag}" "${arg_${key}}")
+    endif()
+  endforeach()
+  foreach(key LOCK OPERATORS)
+    if(arg_${key})
+      string(TOLOWER "${key}" flag)
+      get_filename_component(path "${arg_${key}}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+      list(APPEND command "--${flag}" "${path}")
+    endif()
+  endforeach()
+  foreach(key DEVICES CPU CUDA ROCM OUTPUTS)
+    if(arg_${key})
+      string(TOLOWER "${key}" flag)
+      list(JOIN arg_${key} "," values)
+      list(APPEND command "--${flag}" "${values}")
+    endif()
+  endforeach()
+  foreach(dim IN LISTS arg_DIMS)
+    list(APPEND command --dims "${dim}")
+  endforeach()
+  if(arg_NAMED_WEIGHTS)
+    list(APPEND command --named-weights)
+  endif()
+  if("${arg_WEIGHTS}" STREQUAL "external")
+    list(APPEND outputs "${folder}/${identifier}.weights.bin")
+    list(APPEND command --emit "weights=${folder}/${identifier}.weights.bin")
+  endif()
+
+  # Interfaces name folders that are there.
+  file(MAKE_DIRECTORY "${folder}/include")
+  add_custom_command(OUTPUT ${outputs} COMMAND ${command} DEPENDS "${model}" "${AOTI_EXECUTABLE}"
+    DEPFILE "${folder}/depends.d" COMMENT "Compiling model ${target}" VERBATIM)
+  add_custom_target(${target}_aoti DEPENDS ${outputs})
+  add_library(${target} STATIC IMPORTED GLOBAL)
+  add_dependencies(${target} ${target}_aoti)
+  set_target_properties(${target} PROPERTIES
+    IMPORTED_LOCATION "${library}"
+    INTERFACE_INCLUDE_DIRECTORIES "${folder}/include"
+    INTERFACE_LINK_LIBRARIES m
+    AOTI_BINDINGS "${folder}/${identifier}.rs")
+endfunction()
