@@ -259,3 +259,86 @@ fn matrices(b: &mut Builder, node: &Node, left: &Left) -> Result<Option<ValueId>
     };
     b.binary(BinaryOp::Sub, sums, less).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::text::parse;
+    use crate::graph::verify;
+    use crate::interpret::{Tensor, evaluate};
+
+    /// How many contractions of a graph of one input read bytes after the pass, which keeps its results.
+    #[track_caller]
+    fn of_bytes(text: &str, x: &Tensor) -> usize {
+        let graph = parse(&format!("graph {{ {text} }}")).expect("the text parses");
+        verify(&graph).expect("the graph is well formed");
+        let result = products_of_bytes(graph.clone(), &Target::cpu(&["x86-64-v3"]));
+        verify(&result).expect("the result is well formed");
+        let inputs = [x.clone()];
+        assert_eq!(evaluate(&graph, &inputs).expect("runs"), evaluate(&result, &inputs).expect("runs"));
+        let operands = byte_operands(&result);
+        result
+            .nodes
+            .iter()
+            .filter(|node| node.outputs.first().is_some_and(|own| operands[*own].is_some()))
+            .count()
+    }
+
+    fn bytes(dtype: DType, sizes: &[usize]) -> Tensor {
+        let data: Vec<u8> = (0..sizes.iter().product::<usize>()).map(|k| (k * 97 % 251) as u8).collect();
+        Tensor::new(dtype, sizes.to_vec(), data).expect("the data fit")
+    }
+
+    #[test]
+    fn products_of_any_depth_and_either_sign_are_of_bytes() {
+        let text = |dtype: &str, depth: usize, zero: &str, (weight, numbers): (&str, &str)| {
+            format!(
+                "const c0: {weight}[{depth}, 5] = {numbers} input %x: {dtype}[3, {depth}]
+                 %q: {weight}[{depth}, 5] = constant c0 %w: i32[{depth}, 5] = cast %q
+                 %i: i32[3, {depth}] = cast %x %z: i32[3, {depth}] = full {zero} %c: i32[3, {depth}] = sub %i, %z
+                 %y: i32[3, 5] = matmul %c, %w output %y \"y\""
+            )
+        };
+        for (dtype, depth, zero) in
+            [(DType::U8, 8, "117"), (DType::I8, 9, "-3"), (DType::U8, 3, "0"), (DType::I8, 4, "300")]
+        {
+            let x = bytes(dtype, &[3, depth]);
+            assert_eq!(of_bytes(&text(dtype.name(), depth, zero, ("i8", "random 1")), &x), 1, "{depth}");
+            assert_eq!(
+                of_bytes(&text(dtype.name(), depth, zero, ("i16", "splat 128")), &x),
+                0,
+                "weights are large"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_may_have_zero_points_that_only_a_run_knows() {
+        let text = "const c0: i8[6, 5] = random 1 input %x: u8[3, 6] %q: i8[6, 5] = constant c0 %w: i32[6, 5] = cast %q
+             %i: i32[3, 6] = cast %x %f: u8[3] = view %x [i0, 2] %g: i32[3] = cast %f %z: i32[3, 6] = view %g [i0]
+             %c: i32[3, 6] = sub %i, %z %y: i32[3, 5] = matmul %c, %w output %y \"y\"";
+        let x = bytes(DType::U8, &[3, 6]);
+        assert_eq!(of_bytes(text, &x), 1);
+        let of_columns = text
+            .replace("u8[3] = view %x [i0, 2]", "u8[6] = view %x [1, i0]")
+            .replace("i32[3] =", "i32[6] =");
+        assert_eq!(of_bytes(&of_columns.replace("view %g [i0]", "view %g [i1]"), &x), 0);
+    }
+
+    #[test]
+    fn what_stands_for_zero_is_around_images() {
+        let text = |groups: i64, own: i64, zero: i64| {
+            format!(
+                "const c0: i8[16, {own}, 3, 2] = random 1 input %x: u8[2, 6, 5, 7] %q: i8[16, {own}, 3, 2] = constant c0
+                 %w: i32[16, {own}, 3, 2] = cast %q %i: i32[2, 6, 5, 7] = cast %x %z: i32[2, 6, 5, 7] = full {zero}
+                 %c: i32[2, 6, 5, 7] = sub %i, %z
+                 %y: i32[2, 16, 3, 8] = conv %c, %w stride [2, 1] padding [1:2, 0:2] dilation [1, 1] groups {groups} output %y \"y\""
+            )
+        };
+        let x = bytes(DType::U8, &[2, 6, 5, 7]);
+        assert_eq!(of_bytes(&text(1, 6, 117), &x), 1);
+        assert_eq!(of_bytes(&text(1, 6, 0), &x), 1);
+        assert_eq!(of_bytes(&text(1, 6, 256), &x), 0, "no byte stands for zero");
+        assert_eq!(of_bytes(&text(2, 3, 117), &x), 0, "channels of a group make no words");
+    }
+}

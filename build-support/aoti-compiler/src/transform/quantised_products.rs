@@ -210,9 +210,11 @@ fn integers(b: &mut Builder, value: ValueId) -> Option<ValueId> {
         let shape = b.shape(value);
         return Some(b.full(number, DType::I32, &shape));
     }
+    if is_byte(dtype) {
+        return Some(b.cast(value, DType::I32));
+    }
     let node = b.producer(value)?.clone();
-    let is_stored = is_byte(dtype) || matches!(node.op, Op::Constant(_));
-    if is_stored {
+    if matches!(node.op, Op::Constant(_)) {
         return (dtype.category() == Category::Int).then(|| b.cast(value, DType::I32));
     }
     if let Op::View(coords) = &node.op {
@@ -226,4 +228,78 @@ fn integers(b: &mut Builder, value: ValueId) -> Option<ValueId> {
     }
     let converts = node.op == Op::Cast && b.dtype(node.inputs[0]).category() == Category::Int;
     converts.then(|| integers(b, node.inputs[0])).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::text::parse;
+    use crate::graph::verify;
+    use crate::interpret::{Tensor, evaluate};
+
+    /// The types of the contractions of a graph after the pass, whose result stays close.
+    #[track_caller]
+    fn types(text: &str) -> Vec<DType> {
+        let graph = parse(&format!("graph {{ {text} }}")).expect("the text parses");
+        verify(&graph).expect("the graph is well formed");
+        let result = quantised_products(graph.clone());
+        verify(&result).expect("the result is well formed");
+        let sizes: Vec<usize> = graph
+            .ty(graph.inputs[0].value)
+            .shape
+            .iter()
+            .map(|size| size.as_int().expect("a number") as usize)
+            .collect();
+        let data = (0..sizes.iter().product::<usize>()).map(|k| (k * 97 % 251) as u8).collect::<Vec<u8>>();
+        let inputs = [Tensor::new(graph.ty(graph.inputs[0].value).dtype, sizes, data).expect("the data fit")];
+        let numbers = |graph: &Graph| evaluate(graph, &inputs).expect("runs")[0].to_f64();
+        for (own, other) in numbers(&graph).into_iter().zip(numbers(&result)) {
+            assert!((own - other).abs() <= 1e-5 * own.abs().max(1.0), "{own} {other}");
+        }
+        let is_contraction = |node: &&Node| matches!(node.op, Op::MatMul | Op::Conv(_));
+        result.nodes.iter().filter(is_contraction).map(|node| result.ty(node.outputs[0]).dtype).collect()
+    }
+
+    const PRODUCT: &str = "const c0: i8[5, 8] = random 1 const c1: f32[5] = random 2 const c2: i64[5] = splat 0
+         input %x: u8[3, 8] %q: i8[5, 8] = constant c0 %l: i64[5, 8] = cast %q %n: i64[5] = constant c2
+         %m: i64[5, 8] = view %n [i0] %d: i64[5, 8] = sub %l, %m %f: f32[5, 8] = cast %d %s: f32[5] = constant c1
+         %t: f32[5, 8] = view %s [i0] %g: f32[5, 8] = mul %f, %t %w: f32[8, 5] = view %g [i1, i0]
+         %i: f32[3, 8] = cast %x %z: f32[3, 8] = full 117.0 %c: f32[3, 8] = sub %i, %z %u: f32[3, 8] = full 0.25
+         %a: f32[3, 8] = mul %c, %u %y: f32[3, 5] = matmul %a, %w output %y \"y\"";
+
+    #[test]
+    fn products_of_dequantised_numbers_are_of_integers() {
+        assert_eq!(types(PRODUCT), [DType::I32]);
+        assert_eq!(
+            types(&PRODUCT.replace("full 117.0", "full 117.5")),
+            [DType::F32],
+            "no integer stands for zero"
+        );
+        assert_eq!(types(&PRODUCT.replace("splat 0", "splat 200")), [DType::F32], "weights are below -128");
+        assert_eq!(
+            types(&PRODUCT.replace("c0: i8[5, 8] =", "c0: i8[5, 8] weight =")),
+            [DType::F32],
+            "they may be others"
+        );
+        // A scale of its own for each element of a sum.
+        let along_depth = PRODUCT.replace("f32[5]", "f32[8]").replace("view %s [i0]", "view %s [i1]");
+        assert_eq!(types(&along_depth), [DType::F32]);
+    }
+
+    #[test]
+    fn so_are_convolutions_of_several_channels() {
+        let text = |own: i64, groups: i64| {
+            format!(
+                "const c0: i8[8, {own}, 3, 3] = random 1 const c1: f32[8] = random 2 input %x: i8[1, 8, 5, 5]
+                 %q: i8[8, {own}, 3, 3] = constant c0 %f: f32[8, {own}, 3, 3] = cast %q %s: f32[8] = constant c1
+                 %t: f32[8, {own}, 3, 3] = view %s [i0] %w: f32[8, {own}, 3, 3] = mul %f, %t
+                 %i: f32[1, 8, 5, 5] = cast %x %u: f32[1, 8, 5, 5] = full 0.5 %a: f32[1, 8, 5, 5] = mul %i, %u
+                 %y: f32[1, 8, 5, 5] = conv %a, %w stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups {groups}
+                 output %y \"y\""
+            )
+        };
+        assert_eq!(types(&text(8, 1)), [DType::I32]);
+        assert_eq!(types(&text(4, 2)), [DType::I32]);
+        assert_eq!(types(&text(1, 8)), [DType::F32]);
+    }
 }
