@@ -29,6 +29,28 @@ fn convolution(inputs: i64, weight: &str, elements: &str, groups: i64) -> String
     )
 }
 
+/// A product of signed bytes, whose depth is odd.
+fn odd_product(depth: usize, rows: usize) -> String {
+    format!(
+        "graph \"odd\" {{ const c0 \"w\": i8[{depth}, 37] weight = random 5 input %x \"x\": u8[{rows}, {depth}]
+         %q: i8[{depth}, 37] = constant c0 %w: i32[{depth}, 37] = cast %q %b: i8[{rows}, {depth}] = cast %x
+         %i: i32[{rows}, {depth}] = cast %b %z: i32[{rows}, {depth}] = full -5 %c: i32[{rows}, {depth}] = sub %i, %z
+         %y: i32[{rows}, 37] = matmul %c, %w output %y \"y\" }}"
+    )
+}
+
+/// A convolution with strides of images whose channels make no whole words.
+fn strided_convolution(channels: i64, groups: i64) -> String {
+    let inputs = channels * groups;
+    format!(
+        "graph \"strided\" {{ const c0 \"w\": i8[48, {channels}, 3, 2] = splat -128 input %x \"x\": u8[2, {inputs}, 9, 8]
+         %q: i8[48, {channels}, 3, 2] = constant c0 %w: i32[48, {channels}, 3, 2] = cast %q
+         %i: i32[2, {inputs}, 9, 8] = cast %x %z: i32[2, {inputs}, 9, 8] = full 7 %c: i32[2, {inputs}, 9, 8] = sub %i, %z
+         %y: i32[2, 48, 5, 9] = conv %c, %w stride [2, 1] padding [1:1, 1:1] dilation [1, 1] groups {groups}
+         output %y \"y\" }}"
+    )
+}
+
 #[test]
 fn sums_of_small_integers_are_exact() {
     let Some(compiler) = batch::compiler() else { return };
@@ -40,10 +62,20 @@ fn sums_of_small_integers_are_exact() {
         convolution(20, "24, 20, 3, 3", "= random 2", 1),
         convolution(110, "32, 110, 3, 3", "= splat 127", 1),
         convolution(20, "20, 1, 3, 3", "= random 3", 20),
+        odd_product(131, 1),
+        odd_product(1003, 29),
+        strided_convolution(3, 1),
+        strided_convolution(8, 3),
     ];
     let texts = models.clone().map(Bytes::from);
-    let built = batch::build(&compiler, &texts, Processors::ThisOne, folder.path()).expect("they compile");
-    for (text, model) in models.iter().zip(&built) {
+    // With the instruction for products of bytes, where this machine has it, and without.
+    let build = |processors: Processors, name: &str| {
+        let folder = folder.path().join(name);
+        std::fs::create_dir(&folder).expect("a folder for a library");
+        batch::build(&compiler, &texts, processors, &folder).expect("they compile")
+    };
+    let built = [build(Processors::ThisOne, "own"), build(Processors::All, "all")];
+    for (text, model) in built.iter().flat_map(|built| models.iter().zip(built)) {
         let graph = parse(text).expect("it parses");
         let shape = &graph.ty(graph.inputs[0].value).shape;
         let sizes: Vec<usize> = shape.iter().map(|size| size.as_int().expect("a number") as usize).collect();

@@ -78,7 +78,10 @@ fn with_graph<T>(
 fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = rename(graph, &options.names)?;
     refuse_functions_on_gpus(&graph, options)?;
-    let mut graph = transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) });
+    let graph = if options.named_weights { graph } else { transform::freeze(graph) };
+    // One graph serves all targets, and GPUs have no code for products of bytes.
+    let graph = if options.gpus.is_empty() { transform::quantised_products(graph) } else { graph };
+    let mut graph = transform::optimize(graph);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     Ok(graph)
@@ -116,6 +119,7 @@ struct Scheduled {
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, Outside> {
     let mut questions = Questions::new(records);
     let own = transform::fourier_to_products(graph.clone(), target);
+    let own = transform::products_of_bytes(own, target);
     let own = transform::integers_in_floats(own, target);
     let own = transform::store_skinny_weights(own, target);
     let own = transform::split_reductions(own, target, &mut questions);

@@ -141,6 +141,36 @@ fn panels_are_the_same_made_of_plain_weights() {
 }
 
 #[test]
+fn words_are_packed_as_the_compiler_does() {
+    let Some(program) = program() else { return };
+    for size in [1, 4, 8] {
+        let dtype = format!("i{}", 8 * size);
+        let integers = |count: usize| -> Vec<u8> {
+            (0..count).flat_map(|k| ((k * 89 % 256) as i64 - 128).to_le_bytes()[..size].to_vec()).collect()
+        };
+        for (k, n) in [(4, 1), (8, 40), (64, 32), (132, 97)] {
+            let data = integers(k * n + 5);
+            for (row_stride, col_stride) in [(n, 1), (1, k)] {
+                let storage = Storage::Integers(size);
+                let source = Source { bytes: &data, storage, offset: 5, row_stride, col_stride };
+                let expected = pack::pack_product_words(&source, k, n).unwrap();
+                assert_eq!(expected.len(), n.div_ceil(PANEL) * k * PANEL);
+                let numbers = [5, row_stride, col_stride, k, n];
+                check(program, "product_words", &dtype, &numbers, &data, &expected);
+            }
+        }
+        for (groups, channels, in_channels, taps) in [(1, 1, 4, 1), (1, 33, 8, 9), (2, 80, 12, 4)] {
+            let data = integers(channels * in_channels * taps);
+            let row_stride = in_channels * taps;
+            let storage = Storage::Integers(size);
+            let source = Source { bytes: &data, storage, offset: 0, row_stride, col_stride: 1 };
+            let expected = pack::pack_tap_words(&source, groups, [channels, in_channels, taps]).unwrap();
+            check(program, "tap_words", &dtype, &[groups, channels, in_channels, taps], &data, &expected);
+        }
+    }
+}
+
+#[test]
 fn libraries_pack_as_the_compiler_does() {
     let Some(program) = program() else { return };
     for (storage, dtype, bytes) in STORAGES {

@@ -26,10 +26,10 @@ constexpr i64 kRow = 256;
 
 // row[i] += x[i * stride] * w for i in [0, n).
 template <class Sum, class T>
-AOTI_NOINLINE AOTI_VECTORIZE void add_scaled(i64 n, Sum *__restrict row, const T *__restrict x, i64 stride, T w) {
+AOTI_NOINLINE AOTI_VECTORIZE void add_scaled(i64 n, Sum *__restrict row, const T *__restrict x, i64 stride, Sum w) {
   using U = wrapping<Sum>;
   U *to = (U *)row;
-  U scale = U(widen<Sum>(w));
+  U scale = U(w);
   if (stride == 1)
     for (i64 i = 0; i < n; ++i) to[i] += U(widen<Sum>(x[i])) * scale;
   else
@@ -50,8 +50,8 @@ template <int W, class Sum, class Sink> AOTI_INLINE void for_each_sum(const Sum 
 } // namespace detail
 
 // Rows [m0, m1) of A * B, any strides. epilogue(row, column, lanes, sums), then row_epilogue(first, last).
-template <class Sum, int W, class T, class Epilogue, class RowEpilogue = NoRowEpilogue>
-AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<T> a, Matrix<T> b, Epilogue &&epilogue,
+template <class Sum, int W, class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
+AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, Epilogue &&epilogue,
                           const RowEpilogue &row_epilogue = {}) {
   alignas(64) Sum sums[detail::kRow + W];
   for (i64 c0 = 0; c0 < n; c0 += detail::kRow)
@@ -60,7 +60,7 @@ AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<T> a, Matrix<T> b
       __builtin_memset(sums, 0, sizeof sums);
       for (i64 i = 0; i < k; ++i)
         detail::add_scaled(width, sums, b.data + i * b.row_stride + c0 * b.col_stride, b.col_stride,
-                           a.data[r * a.row_stride + i * a.col_stride]);
+                           widen<Sum>(a.data[r * a.row_stride + i * a.col_stride]));
       detail::for_each_sum<W>(sums, width, [&](i64 c, auto lanes, auto v) { epilogue(r, c0 + c, lanes, v); });
     }
   row_epilogue(m0, m1);
@@ -98,7 +98,8 @@ AOTI_NOINLINE void conv_row_channel(const ConvShape &s, const ConvRow &row, i64 
         i64 shift = w0 * s.stride[2] + kw * s.dilation[2] - s.padding[2];
         Inside in = conv_inside(s.in[2], width, s.stride[2], shift);
         if (in.first < in.last)
-          add_scaled(in.last - in.first, sums + in.first, from + in.first * s.stride[2] + shift, s.stride[2], w[kw]);
+          add_scaled(in.last - in.first, sums + in.first, from + in.first * s.stride[2] + shift, s.stride[2],
+                     widen<Sum>(w[kw]));
       }
     }
   }
@@ -145,7 +146,8 @@ AOTI_NOINLINE void transposed_row_channel(const ConvShape &s, const ConvRow &row
       for (i64 kw = 0; kw < s.kernel[2]; ++kw) {
         TransposedRun run = transposed_run(s, chunk, kw);
         if (run.count > 0)
-          add_scaled(run.count, sums + run.phase * chunk.pitch + run.first, from + run.from, 1, w[kw]);
+          add_scaled(run.count, sums + run.phase * chunk.pitch + run.first, from + run.from, 1,
+                       widen<Sum>(w[kw]));
       }
     }
   }

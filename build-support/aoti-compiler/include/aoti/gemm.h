@@ -1,4 +1,4 @@
-// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, with sums of type S (`TileSum`): packed weights
+// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, or of words of bytes, with sums of type S (`TileSum`): packed weights
 // (`gemm_packed`) and run-time matrices (`gemm_general`). Results leave only through the caller's epilogue, so nothing
 // here knows of C, biases or activations.
 //
@@ -11,8 +11,8 @@
 // Register blocking and operand order follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication".
 #pragma once
 
+#include "bytes.h"
 #include "memory.h"
-#include "tile.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -106,13 +106,39 @@ template <class S> constexpr int width_of(i64 columns) {
   return width < kPanelOf<S> ? width : kPanelOf<S>;
 }
 
+// The same for words. Fast: by the instruction for them.
+template <int Rows, int Panels, int Vectors, bool Fast>
+AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
+  constexpr int lanes = kLanesOf<i32>;
+  WordSums<Fast, Rows, Panels * Vectors> sums;
+  for (i64 k = 0; k < k_count; ++k) {
+    WordVector row[Panels * Vectors];
+    AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+      row[p * Vectors + v] = load_tile_vector(b + p * b_panel + v * lanes);
+      if constexpr (Rows > 2)
+        if (v * lanes * 4 % 64 == 0) ask_for(b + kRowsAhead * b_k + p * b_panel + v * lanes);
+    }
+    sums.add(a, a_row, row);
+    a += a_k;
+    b += b_k;
+  }
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int p = 0; p < Panels; ++p)
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
+          store_tile_vector(tile + (r * Panels + p) * kPanel + v * lanes, sums.total(r, p * Vectors + v));
+}
+
 // A kernel applied to every part of a panel's first Width columns, when one call covers Vectors of their vectors only.
 template <int Rows, int Panels, int Vectors, int Width, class S, class W>
 AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel, S *tile) {
   constexpr int all = Width / kLanesOf<S>, vectors = Vectors < all ? Vectors : all;
   static_assert(all % vectors == 0, "parts cover the columns");
   for (int c = 0; c < Width; c += vectors * kLanesOf<S>)
-    gemm_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+    if constexpr (!is_same<S, i32>)
+      gemm_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+    else if (has_word_products())
+      word_kernel<Rows, Panels, vectors, AOTI_WORD_PRODUCTS != 0>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+    else
+      word_kernel<Rows, Panels, vectors, false>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
 }
 
 struct GemmBlock {

@@ -50,6 +50,32 @@ AOTI_NOINLINE void pack_halves(const Run &run, const T *b, i64 row_stride, i64 c
   });
 }
 
+// A word of four numbers of one byte, of which each is the lowest of an element's.
+template <class At> AOTI_INLINE i32 word_of(const At &at) {
+  u32 word = 0;
+  for (int i = 0; i < 4; ++i) word |= u32(*at(i)) << 8 * i;
+  return i32(word);
+}
+
+// B for `gemm_packed` in words; strides count bytes.
+AOTI_NOINLINE void pack_product_words(const Run &run, const u8 *b, i64 row_stride, i64 col_stride, i64 k, i64 n, i32 *packed) {
+  pack_panels<kPanel>(run, 1, n, k / 4, packed, [=](i64, i64 column, i64 row) {
+    return word_of([&](int i) { return b + (4 * row + i) * row_stride + column * col_stride; });
+  });
+}
+
+// Convolution weights for `conv_pixels` in words, elements of `size` bytes.
+AOTI_NOINLINE void pack_tap_words(const Run &run, const u8 *w, i64 size, i64 groups, i64 channels, i64 in_channels, i64 taps,
+                                  i32 *packed) {
+  const i64 own = channels / groups;
+  pack_panels<kPanel>(run, groups, own, in_channels * taps / 4, packed, [=](i64 group, i64 channel, i64 row) {
+    return word_of([&](int i) {
+      const i64 at = 4 * row + i;
+      return w + (((group * own + channel) * in_channels + at % in_channels) * taps + at / in_channels) * size;
+    });
+  });
+}
+
 // Convolution weights [channels][in_channels][taps] for `conv_pixels`.
 template <class T>
 AOTI_NOINLINE void pack_tap_panels(const Run &run, const T *w, i64 groups, i64 channels, i64 in_channels, i64 taps,

@@ -1,4 +1,4 @@
-// Convolution of f32 tensors whose channels are last, [image][depth][height][width][channel]: vectors run over output
+// Convolution of f32 tensors, or of words of four channels of one byte each, whose channels are last, [image][depth][height][width][channel]: vectors run over output
 // channels, rows over output pixels. Results leave only through the caller's epilogue.
 //
 // There is no im2col. The pixels of an output row are as far apart in the input as the stride says, and what a kernel row
@@ -11,6 +11,7 @@
 // output is a sum of chains of at most kChain fused multiply-adds over taps and channels, whatever the split.
 #pragma once
 
+#include "bytes.h"
 #include "conv.h"
 
 AOTI_NAMESPACE_BEGIN
@@ -178,6 +179,39 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
   }
 }
 
+// The same for words. Fast: by the instruction for them.
+template <int Rows, int Vectors, bool Fast>
+AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
+                               bool add, i32 *tile) {
+  constexpr int of_panel = kPanel / kLanes;
+  WordSums<Fast, Rows, Vectors> sums;
+  for (i64 i = 0; i < runs; ++i) {
+    const i32 *a = x + offsets[i];
+    for (i64 k = 0; k < run; ++k) {
+      WordVector w[Vectors];
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+        const i32 *from = weights + v / of_panel * panel + v % of_panel * kLanes;
+        w[v] = load_tile_vector(from);
+        if constexpr (Rows > 1) ask_for(from + kRowsAhead * kPanel);
+      }
+      sums.add(a, step, w);
+      ++a;
+      weights += kPanel;
+    }
+  }
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+    i32 *to = tile + r * kPixelColumns + v * kLanes;
+    store_tile_vector(to, add ? load_tile_vector(to) + sums.total(r, v) : sums.total(r, v));
+  }
+}
+template <int Rows, int Vectors>
+AOTI_INLINE void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
+                              bool add, i32 *tile) {
+  if (has_word_products())
+    return word_pixels<Rows, Vectors, AOTI_WORD_PRODUCTS != 0>(offsets, runs, run, x, step, weights, panel, add, tile);
+  word_pixels<Rows, Vectors, false>(offsets, runs, run, x, step, weights, panel, add, tile);
+}
+
 #if AOTI_AVX512
 // The same for half a vector of channels, behind a whole one or alone: many processors multiply twice as many halves in the
 // same time. A single pixel takes as long as one sum does, and is left to whole vectors.
@@ -213,6 +247,12 @@ AOTI_NOINLINE AOTI_CONTRACT void half_pixel_kernel(const i64 *offsets, i64 runs,
     *to_half = add ? *to_half + half[r] : half[r];
   }
 }
+// Of words, half a vector takes as long as a whole one.
+template <int Rows, bool Behind>
+AOTI_INLINE void half_pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, bool add,
+                                   i32 *tile) {
+  pixel_kernel<Rows, Behind ? 2 : 1>(offsets, runs, run, x, step, weights, 0, add, tile);
+}
 #endif
 
 // The next tile: pixels, of which the first `again` have been computed before.
@@ -242,9 +282,9 @@ template <int Rows> AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 
 // One chain of a tile of `rows` pixels by at most `vectors` vectors, of the last of which half may be enough; returns how many
 // it did.
-template <class Tiles>
-AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
-                              const f32 *weights, i64 panel, bool add, f32 *tile) {
+template <class Tiles, class S>
+AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offsets, i64 runs, i64 run, const S *x, i64 step,
+                              const S *weights, i64 panel, bool add, S *tile) {
   (void)half; // which has a kernel of its own at some levels
   constexpr bool wide = Tiles::has(kWide), any = Tiles::any, even = Tiles::even, several = Tiles::has(kSeveral);
 #define AOTI_PIXELS(NEEDED, ROWS, VECTORS)                                                 \
@@ -284,8 +324,8 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
 }
 
 // All chains of a tile; returns the vectors that it did. `k` floats of each panel are one sum's.
-template <class Tiles>
-AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const f32 *x, const f32 *weights, i64 panel, f32 *tile) {
+template <class Tiles, class S>
+AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const S *x, const S *weights, i64 panel, S *tile) {
   const i64 part = min_i64(p.run, kChain), parts = ceil_div(p.run, max_i64(part, 1));
   // Short runs are joined to one chain; long ones are several.
   const i64 together = parts > 1 ? 1 : max_i64(kChain / max_i64(p.run, 1), 1);
@@ -399,9 +439,11 @@ AOTI_INLINE i64 conv_pixels_pad_units(const ConvShape &s, ChannelOrder order) {
   return s.batch * detail::padded_size(s, 0) * detail::padded_size(s, 1);
 }
 // Units [u0, u1) of the padded copy; all of them must be done before `conv_pixels`. InChannels: of the input, 0 if that is open.
-template <ChannelOrder Order, i64 InChannels = 0>
-AOTI_INLINE void conv_pixels_pad(const ConvShape &s, i64 u0, i64 u1, const f32 *x, void *scratch) {
-  if (u0 < u1) detail::pad_pixels<Order, Order == ChannelOrder::First && InChannels == 3>(s, u0, u1, x, (f32 *)scratch);
+template <ChannelOrder Order, i64 InChannels = 0, class S>
+AOTI_INLINE void conv_pixels_pad(const ConvShape &s, i64 u0, i64 u1, const S *x, void *scratch) {
+  constexpr bool three = Order == ChannelOrder::First && InChannels == 3;
+  // Words are copied as floats are.
+  if (u0 < u1) detail::pad_pixels<Order, three>(s, u0, u1, (const f32 *)x, (f32 *)scratch);
 }
 
 // Work units of `conv_pixels`: pieces of lines of pixels by groups of channels.
@@ -414,20 +456,20 @@ AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
 // Units [u0, u1) of a convolution; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
 // may be null, where the input is read in place). The epilogue is called once per vector of results: epilogue(image,
 // channel, pixel, lanes, sums), channel that of lane 0; lanes are consecutive channels of one pixel.
-template <ConvOnce Once = ConvOnce::Larger, class Shape = PixelShape<>, class Epilogue>
-AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x, const f32 *weights,
+template <ConvOnce Once = ConvOnce::Larger, class Shape = PixelShape<>, class S, class Epilogue>
+AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const S *x, const S *weights,
                              const void *scratch, Epilogue &&epilogue) {
   using namespace detail;
   using Tiles = TilesOf<Shape::channels, Shape::line>;
   if (u0 >= u1) return;
   PixelPlan p;
   pixel_plan(s, order, p);
-  const f32 *from = p.in_place ? x : (const f32 *)scratch;
+  const S *from = p.in_place ? x : (const S *)scratch;
   const i64 panel = p.runs * p.run * kPanel;
   const bool weights_outside = Once == ConvOnce::Larger
                                    ? p.runs * p.run * s.out_channels > p.stride[0]
                                    : Once == ConvOnce::Weights;
-  alignas(64) f32 tile[kPixelRows * kPixelColumns];
+  alignas(64) S tile[kPixelRows * kPixelColumns];
   for (i64 u = u0; u < u1; ++u) {
     const i64 group = weights_outside ? u / p.pieces : u % p.groups;
     const i64 piece = weights_outside ? u % p.pieces : u / p.groups;
@@ -436,16 +478,16 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
     const i64 line = piece / p.pieces_of_line, begin = piece % p.pieces_of_line * kPixelsOfUnit;
     const i64 end = min_i64(begin + kPixelsOfUnit, p.length);
     const i64 last = min_i64(first + kPixelColumns, p.own_out);
-    const f32 *own_weights = weights + own * ceil_div(p.own_out, kPanel) * panel;
-    const f32 *of_line = from + own * p.own_in + line / (p.count[1] * p.count[2]) * p.stride[0] +
+    const S *own_weights = weights + own * ceil_div(p.own_out, kPanel) * panel;
+    const S *of_line = from + own * p.own_in + line / (p.count[1] * p.count[2]) * p.stride[0] +
                          line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
     i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
     for (i64 at = begin; at < end;) {
       const bool narrow = !Tiles::has(kWide) || ceil_div(last - first, kLanes) % kPixelVectors != 0;
       const PixelTile next = narrow ? narrow_tile<Tiles::rows>(end - at, at) : PixelTile{pixel_rows(end - at), 0};
-      const f32 *from_pixel = of_line + (at - next.again) * p.step;
+      const S *from_pixel = of_line + (at - next.again) * p.step;
       for (i64 column = first; column < last;) {
-        const f32 *w = own_weights + column / kPanel * panel + column % kPanel;
+        const S *w = own_weights + column / kPanel * panel + column % kPanel;
         const int done = pixel_tile<Tiles>(p, next.rows, last - column, from_pixel, w, panel, tile);
         const i64 width = min_i64(done * kLanes, last - column);
         i64 of_image = image, of_pixel = pixel;

@@ -24,7 +24,9 @@ enum PieceForm : int32_t {
   kConv,           // groups, channels, k
   kConvTransposed, // groups, in_channels, rows
   kByTap,          // channels, in_channels, taps
-  kTapPanels       // groups, channels, in_channels, taps
+  kTapPanels,      // groups, channels, in_channels, taps
+  kProductWords,   // as a product, of integers
+  kTapWords        // as panels of taps, of integers
 };
 
 struct Piece {
@@ -179,6 +181,14 @@ template <class T> void write_piece(const Run &run, const Piece &piece, const T 
   if (piece.form == kTapPanels) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], packed);
   if (piece.form == kByTap) pack_by_tap(run, from, n[0], n[1], n[2], (T *)to);
 }
+// The forms that products of bytes read, of numbers of so many bytes.
+inline void write_words(const Run &run, const Piece &piece, const u8 *from, i64 size, i32 *to) {
+  const int64_t *n = piece.numbers;
+  if (piece.form == kProductWords)
+    pack_product_words(run, from + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], to);
+  else
+    pack_tap_words(run, from, size, n[0], n[1], n[2], n[3], to);
+}
 // The forms that products of f64 read.
 template <class S> void write_doubles(const Run &run, const Piece &piece, const S *from, S *to) {
   const int64_t *n = piece.numbers;
@@ -194,6 +204,8 @@ template <bool Doubles> void write_piece(const Run &run, const Piece &piece, con
       const int64_t last = min_i64(end * block, piece.bytes);
       if (last > begin * block) memcpy(to + begin * block, (const char *)from + begin * block, size_t(last - begin * block));
     });
+  } else if (piece.form == kProductWords || piece.form == kTapWords) {
+    write_words(run, piece, (const u8 *)from, dtype_bytes(piece.dtype), (i32 *)to);
   } else if (piece.dtype == AOTI_F16) {
     write_piece(run, piece, (const f16 *)from, to);
   } else if (piece.dtype == AOTI_BF16) {

@@ -50,7 +50,7 @@ constexpr int kLanes = AOTI_LANES;
 // length of a chain and the number of chains, not with their product (Higham, "The Accuracy of Floating Point Summation").
 constexpr i64 kChain = 1024;
 
-// The types that products of floating-point numbers are added up in, each with its vectors.
+// The types that products are added up in, each with its vectors.
 template <class S> struct TileTypes;
 template <> struct TileTypes<f32> {
   typedef f32 Vector __attribute__((vector_size(AOTI_VECTOR_BYTES)));
@@ -62,10 +62,15 @@ template <> struct TileTypes<f64> {
   typedef f64 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES), aligned(8), may_alias));
   typedef f64 Block __attribute__((vector_size(16), aligned(8), may_alias));
 };
+// Of words: four numbers of one byte each (`bytes.h`).
+template <> struct TileTypes<i32> {
+  typedef i32 Vector __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+  typedef i32 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES), aligned(1), may_alias));
+};
 template <class S> using TileVectorOf = typename TileTypes<S>::Vector;
 using TileVector = TileVectorOf<f32>;
 // The one for products of elements of a type.
-template <class T> using TileSum = conditional<is_same<T, f64>, f64, f32>;
+template <class T> using TileSum = conditional<is_same<T, f64> || is_same<T, i32>, T, f32>;
 
 template <class S> AOTI_INLINE TileVectorOf<S> load_tile_vector(const S *p) {
   return *(const typename TileTypes<S>::Unaligned *)p;
@@ -103,6 +108,9 @@ AOTI_INLINE void transpose_4x4(const f32 *from, i64 from_stride, f32 *to, i64 to
 template <class S> constexpr int kBlock = 16 / int(sizeof(S));
 AOTI_INLINE void transpose_block(const f32 *from, i64 from_stride, f32 *to, i64 to_stride) {
   transpose_4x4(from, from_stride, to, to_stride);
+}
+AOTI_INLINE void transpose_block(const i32 *from, i64 from_stride, i32 *to, i64 to_stride) {
+  transpose_4x4((const f32 *)from, from_stride, (f32 *)to, to_stride);
 }
 AOTI_INLINE void transpose_block(const f64 *from, i64 from_stride, f64 *to, i64 to_stride) {
   using Two = TileTypes<f64>::Block;

@@ -17,6 +17,7 @@ headers![
     "attention.h",
     "base.h",
     "blas.h",
+    "bytes.h",
     "check.h",
     "checked.h",
     "contract_any.h",

@@ -25,6 +25,8 @@ pub enum Storage {
     F16,
     /// bfloat16.
     Bf16,
+    /// Integers of so many bytes, of which one byte says all.
+    Integers(usize),
 }
 
 /// Why weights cannot be packed.
@@ -96,6 +98,7 @@ impl Source<'_> {
             Storage::F64 => 8,
             Storage::F32 => 4,
             Storage::F16 | Storage::Bf16 => 2,
+            Storage::Integers(size) => size,
         };
         let end = element.checked_add(1).and_then(|n| n.checked_mul(size)).ok_or(PackError::TooLarge)?;
         if end > self.bytes.len() {
@@ -116,7 +119,19 @@ impl Source<'_> {
             Storage::F32 => f32::from_le_bytes(self.bytes(row, col)),
             Storage::F16 => F16::from_le_bytes(self.bytes(row, col)).to_f32(),
             Storage::Bf16 => Bf16::from_le_bytes(self.bytes(row, col)).to_f32(),
+            Storage::Integers(_) => f32::from(self.low_byte(row, col).cast_signed()),
         }
+    }
+
+    /// The lowest byte of an element.
+    fn low_byte(&self, row: usize, col: usize) -> u8 {
+        let size = match self.storage {
+            Storage::F64 => 8,
+            Storage::F32 => 4,
+            Storage::F16 | Storage::Bf16 => 2,
+            Storage::Integers(size) => size,
+        };
+        self.bytes[(self.offset + row * self.row_stride + col * self.col_stride) * size]
     }
 }
 
@@ -138,10 +153,39 @@ pub fn pack_product(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackE
     b.check(k, n)?;
     match b.storage {
         Storage::F64 => pack_columns(k, n, |row, col| b.bytes::<8>(row, col)),
-        Storage::F32 | Storage::F16 | Storage::Bf16 => {
+        Storage::F32 | Storage::F16 | Storage::Bf16 | Storage::Integers(_) => {
             pack_columns(k, n, |row, col| b.value(row, col).to_le_bytes())
         }
     }
+}
+
+/// Packs B of numbers from -128 to 127 for `gemm_packed` in words: `[ceil(n / PANEL)][k / 4][PANEL]` words of four rows, numbers
+/// past `n` zero. `k` is a multiple of four.
+pub fn pack_product_words(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
+    b.check(k, n)?;
+    pack_panels(k / 4, n, PANEL, |row, col| std::array::from_fn::<u8, 4, _>(|i| b.low_byte(4 * row + i, col)))
+}
+
+/// The same of convolution weights for `conv_pixels`, of each group by itself: as [`pack_tap_panels`], four channels of a tap in
+/// a word.
+pub fn pack_tap_words(
+    w: &Source<'_>,
+    groups: usize,
+    [channels, in_channels, taps]: [usize; 3],
+) -> Result<Vec<u8>, PackError> {
+    let k = in_channels.checked_mul(taps).ok_or(PackError::TooLarge)?;
+    w.check(channels, k)?;
+    let own = channels / groups.max(1);
+    let mut packed = Vec::new();
+    for group in 0..groups {
+        packed.extend(pack_columns(k / 4, own, |row, col| {
+            std::array::from_fn::<u8, 4, _>(|i| {
+                let at = 4 * row + i;
+                w.low_byte(group * own + col, at % in_channels * taps + at / in_channels)
+            })
+        })?);
+    }
+    Ok(packed)
 }
 
 /// Packs B of a half type for `gemm_packed`, elements as they are: `[ceil(n / PANEL)][k][PANEL]`, those past `n` zero.

@@ -120,6 +120,12 @@ fn pieces(
                 if narrow { "kNarrowProduct" } else { "kProduct" },
                 vec![offset, row_stride, col_stride, k, n],
             ),
+            Packing::ProductWords { offset, row_stride, col_stride, k, n } => {
+                ("kProductWords", vec![offset, row_stride, col_stride, k, n])
+            }
+            Packing::TapWords { groups, channels, in_channels, taps } => {
+                ("kTapWords", vec![groups, channels, in_channels, taps])
+            }
             Packing::Conv { groups, channels, k } => ("kConv", vec![groups, channels, k]),
             Packing::ConvTransposed { groups, in_channels, rows } => {
                 ("kConvTransposed", vec![groups, in_channels, rows])

@@ -83,17 +83,10 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         DType::F16 => pack::Storage::F16,
         DType::Bf16 => pack::Storage::Bf16,
         DType::F64 => pack::Storage::F64,
-        DType::Bool
-        | DType::U8
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::F8(_)
-        | DType::F32 => pack::Storage::F32,
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => pack::Storage::Integers(constant.dtype.size()),
+        DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::F8(_) | DType::F32 => {
+            pack::Storage::F32
+        }
     };
     let source = |offset, row_stride, col_stride| pack::Source {
         bytes: &constant.data,
@@ -107,6 +100,13 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::Product { offset, row_stride, col_stride, k, n, narrow } => {
             let source = source(*offset, *row_stride, *col_stride);
             if *narrow { pack::pack_halves(&source, *k, *n) } else { pack::pack_product(&source, *k, *n) }
+        }
+        Packing::ProductWords { offset, row_stride, col_stride, k, n } => {
+            pack::pack_product_words(&source(*offset, *row_stride, *col_stride), *k, *n)
+        }
+        Packing::TapWords { groups, channels, in_channels, taps } => {
+            let sizes = [*channels, *in_channels, *taps];
+            pack::pack_tap_words(&source(0, in_channels * taps, 1), *groups, sizes)
         }
         Packing::Conv { groups, channels, k } => pack::pack_conv(&source(0, *k, 1), *groups, *channels, *k),
         Packing::ConvTransposed { groups, in_channels, rows } => {

@@ -5,6 +5,7 @@
 //! over others. What the caller sees is row-major, and so is what is read by other means than coordinates.
 
 use super::attention::Attentions;
+use super::bytes::Bytes;
 use super::element::Element;
 use super::neighbourhood::neighbourhoods;
 use super::realize::count_uses;
@@ -33,7 +34,7 @@ impl Layouts {
     pub(super) fn decide(
         graph: &Graph,
         target: &Target,
-        attentions: &Attentions,
+        (attentions, bytes): (&Attentions, &Bytes),
         questions: &mut Questions,
     ) -> Layouts {
         let mut last: SecondaryMap<ValueId, bool> = SecondaryMap::new();
@@ -42,14 +43,20 @@ impl Layouts {
         let is_constant =
             |value: ValueId| maker(value).is_some_and(|maker| matches!(maker.op, Op::Constant(_)));
         for node in graph.nodes.iter().filter(|node| matches!(node.op, Op::Conv(_))) {
-            let (input, weight) = (node.inputs[0], node.inputs[1]);
-            if is_fitting(graph, node, target) && is_constant(weight) && uses[weight] == 1 {
+            let of_bytes = bytes.left(node.outputs[0]);
+            let (input, weight) = (of_bytes.unwrap_or(node.inputs[0]), node.inputs[1]);
+            if (of_bytes.is_some() || is_fitting(graph, node, target))
+                && is_constant(weight)
+                && uses[weight] == 1
+            {
                 last[node.outputs[0]] = true;
                 // What is written only for it is written as it is read.
                 let is_made = maker(input).is_some_and(|maker| Element::of(&maker.op).is_some());
-                last[input] |= is_made && has_wide_channels(graph, input);
+                last[input] |= is_made && (of_bytes.is_some() || has_wide_channels(graph, input));
             }
         }
+        let of_bytes: Vec<ValueId> =
+            graph.nodes.iter().filter_map(|node| bytes.left(*node.outputs.first()?)).collect();
         let fitting = last.clone();
         for node in &graph.nodes {
             if node.outputs.first().is_some_and(|output| spreads(graph, node, *output, &last)) {
@@ -75,11 +82,14 @@ impl Layouts {
                 last[node.outputs[0]] = false;
             }
         }
+        // Words are of channels side by side.
+        let words: Vec<ValueId> = of_bytes.into_iter().filter(|value| last[*value]).collect();
         for part in neighbourhoods(graph, &last) {
             if part.channels(graph, target, questions) == Channels::First {
                 part.values.iter().for_each(|value| last[*value] = false);
             }
         }
+        words.into_iter().for_each(|value| last[value] = true);
         let mut channels = SecondaryMap::new();
         for value in graph.values.keys() {
             channels[value] = if last[value] { Channels::Last } else { Channels::First };

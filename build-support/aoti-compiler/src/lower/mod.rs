@@ -4,6 +4,7 @@
 //! Fuses nothing: that is the scheduler's. Knows no C++ and no device by name.
 
 mod attention;
+mod bytes;
 mod element;
 mod expand;
 mod layout;
@@ -20,6 +21,7 @@ use crate::symbolic::RangeTable;
 use crate::target::Target;
 use crate::tuning::Questions;
 use attention::Attentions;
+use bytes::Bytes;
 use cranelift_entity::SecondaryMap;
 use indexmap::IndexMap;
 use layout::Layouts;
@@ -107,6 +109,8 @@ struct Scope<'a> {
     producers: Vec<Option<usize>>,
     /// What becomes one kernel of several nodes.
     attentions: Attentions,
+    /// Which contractions read bytes.
+    bytes: Bytes,
     /// In which order the axes of values lie in memory.
     layouts: Layouts,
     /// Values that must get a buffer.
@@ -126,8 +130,10 @@ impl<'a> Scope<'a> {
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {
         let attentions = Attentions::find(graph, ranges, target);
-        let layouts = Layouts::decide(graph, target, &attentions, questions);
-        let realized = realize::decide(graph, ranges, target, &attentions);
+        let mut bytes = Bytes::find(graph, target);
+        let layouts = Layouts::decide(graph, target, (&attentions, &bytes), questions);
+        bytes.keep_last(graph, &layouts);
+        let realized = realize::decide(graph, ranges, target, (&attentions, &bytes));
         let producers = graph.producers();
         let targets = IndexMap::new();
         Scope {
@@ -139,6 +145,7 @@ impl<'a> Scope<'a> {
             homes,
             producers,
             attentions,
+            bytes,
             layouts,
             realized,
             targets,

@@ -15,7 +15,7 @@ use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
 
 /// Axes `first, first + 1, ...` over a shape.
-fn axes_over(shape: &[Expr], first: usize) -> Vec<Axis> {
+pub(super) fn axes_over(shape: &[Expr], first: usize) -> Vec<Axis> {
     shape
         .iter()
         .enumerate()
@@ -23,11 +23,11 @@ fn axes_over(shape: &[Expr], first: usize) -> Vec<Axis> {
         .collect()
 }
 
-fn axis_symbol(index: usize) -> Symbol {
+pub(super) fn axis_symbol(index: usize) -> Symbol {
     Symbol::axis(u32::try_from(index).expect("axes are few"))
 }
 
-fn axis_exprs(range: std::ops::Range<usize>) -> Vec<Expr> {
+pub(super) fn axis_exprs(range: std::ops::Range<usize>) -> Vec<Expr> {
     range.map(Expr::axis).collect()
 }
 
@@ -40,7 +40,7 @@ fn coordinates(channels: Channels, rank: usize) -> Vec<Expr> {
     coords
 }
 
-fn expr_indices(exprs: &[Expr]) -> Vec<Index> {
+pub(super) fn expr_indices(exprs: &[Expr]) -> Vec<Index> {
     exprs.iter().cloned().map(Index::Expr).collect()
 }
 
@@ -248,7 +248,10 @@ impl<'a> Scope<'a> {
         let ty = self.graph.ty(value).clone();
         let rank = ty.rank();
         let depth = self.graph.ty(node.inputs[0]).shape[rank - 1].clone();
-        let a = self.matrix_operand(node.inputs[0], false);
+        let a = match self.bytes.left(value) {
+            Some(left) => self.byte_operand(left),
+            None => self.matrix_operand(node.inputs[0], false),
+        };
         let b = self.matrix_operand(node.inputs[1], widens_right(self.graph, node, self.target));
         let axes = axes_over(&ty.shape, 0);
         let target = self.new_home(value);
@@ -275,7 +278,7 @@ impl<'a> Scope<'a> {
 
     /// A matrix read in place through its views where they are strided, else from a copy. A product that `widens` it reads it
     /// as it is before it is converted.
-    fn matrix_operand(&mut self, value: ValueId, widens: bool) -> MatrixOperand {
+    pub(super) fn matrix_operand(&mut self, value: ValueId, widens: bool) -> MatrixOperand {
         let shape = self.graph.ty(value).shape.clone();
         let (row, column) = (axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
         let axes = axes_over(&shape, 0);
@@ -313,9 +316,10 @@ impl<'a> Scope<'a> {
     fn convolution(&mut self, node: &'a Node, conv: &Conv) {
         let value = node.outputs[0];
         let ty = self.graph.ty(value).clone();
-        let input = self.realize_now(node.inputs[0]);
+        let left = self.bytes.left(value).unwrap_or(node.inputs[0]);
+        let input = self.realize_now(left);
         let weight = self.realize_now(node.inputs[1]);
-        let (input_channels, output_channels) = (self.layouts.of(node.inputs[0]), self.layouts.of(value));
+        let (input_channels, output_channels) = (self.layouts.of(left), self.layouts.of(value));
         let axes = axes_over(&output_channels.in_memory(&ty.shape), 0);
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
@@ -486,7 +490,7 @@ fn is_injective(place: &[Index], axes: &[Axis]) -> bool {
     })
 }
 
-fn strided(access: &Access, row: Symbol, column: Symbol) -> Option<MatrixOperand> {
+pub(super) fn strided(access: &Access, row: Symbol, column: Symbol) -> Option<MatrixOperand> {
     let (row_stride, rest) = access.offset.affine_in(row)?;
     let (column_stride, offset) = rest.affine_in(column)?;
     let plain = !row_stride.mentions(column) && !row_stride.mentions(row);

@@ -1,6 +1,7 @@
 //! Decides which values get a buffer. The others are recomputed at each use, inside the kernel that uses them.
 
 use super::attention::Attentions;
+use super::bytes::Bytes;
 use super::element::Element;
 use super::widening::{is_widening, widens_right};
 use crate::graph::{Graph, Node, Op, ValueId, axis_occurrences};
@@ -34,7 +35,7 @@ pub(super) fn decide(
     graph: &Graph,
     ranges: &RangeTable,
     target: &Target,
-    attentions: &Attentions,
+    (attentions, bytes): (&Attentions, &Bytes),
 ) -> SecondaryMap<ValueId, bool> {
     let uses = count_uses(graph);
     let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
@@ -51,7 +52,8 @@ pub(super) fn decide(
             }
         } else if !(attentions.absorbs(position) && matches!(node.op, Op::MatMul)) {
             let behind = if widens_right(graph, node, target) { [&views, &widened] } else { [&views; 2] };
-            demand_operands(graph, ranges, node, behind, &mut realized, &mut costs);
+            let left = node.outputs.first().and_then(|result| bytes.left(*result));
+            demand_operands(graph, ranges, (node, left), behind, &mut realized, &mut costs);
         }
         let is_view = matches!(node.op, Op::View(_));
         let behind = |map: &SecondaryMap<ValueId, Option<ValueId>>| {
@@ -115,7 +117,7 @@ pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
 fn demand_operands(
     graph: &Graph,
     ranges: &RangeTable,
-    node: &Node,
+    (node, bytes): (&Node, Option<ValueId>),
     [behind_left, behind_right]: [&SecondaryMap<ValueId, Option<ValueId>>; 2],
     realized: &mut SecondaryMap<ValueId, bool>,
     costs: &mut SecondaryMap<ValueId, Cost>,
@@ -140,10 +142,13 @@ fn demand_operands(
             node.inputs.iter().copied().for_each(demand);
         }
         Op::Cond { .. } | Op::While { .. } => node.inputs.iter().copied().for_each(demand),
-        Op::Conv(_) => node.inputs.iter().copied().for_each(demand),
+        Op::Conv(_) => {
+            demand(bytes.unwrap_or(node.inputs[0]));
+            demand(node.inputs[1]);
+        }
         // Strided views of buffers are read in place; what is behind the view must have one.
         Op::MatMul => {
-            let (left, right) = (node.inputs[0], node.inputs[1]);
+            let (left, right) = (bytes.unwrap_or(node.inputs[0]), node.inputs[1]);
             demand(behind_left[left].unwrap_or(left));
             demand(behind_right[right].unwrap_or(right));
         }

@@ -134,13 +134,13 @@ impl Setting {
             Template::Attention => 2,
             Template::Gemm(Gemm::General) => 4,
             Template::Gemm(Gemm::Packed) => 3,
-            Template::Gemm(Gemm::PackedNarrow) => 1,
+            Template::Gemm(Gemm::PackedNarrow | Gemm::PackedWords) => 1,
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
             Template::Gemm(Gemm::Any | Gemm::Library(_)) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Windows | Conv::Any) => 1,
             Template::Conv(Conv::Pixels) => 5,
             Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
-            Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
+            Template::Conv(Conv::PixelWords | Conv::Transposed | Conv::TransposedAny) => 1,
         }
     }
 
@@ -164,6 +164,9 @@ impl Setting {
             Template::Gemm(Gemm::PackedNarrow) => {
                 "a product with panels of narrow elements packed when the model is built"
             }
+            Template::Gemm(Gemm::PackedWords) => {
+                "a product of bytes with panels of words packed when the model is built"
+            }
             Template::Gemm(Gemm::General) => "a product with panels packed in each run",
             Template::Gemm(Gemm::PackedOnUnits) => {
                 "a product with panels packed when the model is built, on matrix units where there are some"
@@ -180,6 +183,9 @@ impl Setting {
             Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
             Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",
             Template::Conv(Conv::Pixels) => "a convolution by tiles of channels and pixels, channels last",
+            Template::Conv(Conv::PixelWords) => {
+                "a convolution of bytes by tiles of channels and pixels, channels last"
+            }
             Template::Conv(Conv::Winograd) => {
                 "a convolution by products of tiles of 2 x 2 pixels, channels last"
             }

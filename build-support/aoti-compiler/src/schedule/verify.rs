@@ -18,7 +18,7 @@ use crate::graph::{Combine, ranges_of};
 use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, RowOp, Storage};
 use crate::select::sorting;
 use crate::select::windows::window_blocks;
-use crate::select::{Choice, Template, libraries};
+use crate::select::{Choice, Gemm, Template, libraries};
 use crate::target::{GpuTarget, Target};
 
 /// Everything that is wrong, one sentence each; empty where the schedule is well formed.
@@ -31,7 +31,7 @@ pub fn verify(schedule: &Schedule) -> Vec<String> {
             continue;
         };
         let found = check_choice(schedule, id, choice).into_iter();
-        let found = found.chain(check_mapping(schedule, kernel, mapping));
+        let found = found.chain(check_mapping(schedule, kernel, (choice, mapping)));
         findings.extend(found.map(|finding| format!("kernel `{}`: {finding}", kernel.name)));
         for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
             if program.buffers[buffer].storage == Storage::Temporary
@@ -146,11 +146,16 @@ fn has_windows(program: &Program, kernel: &Kernel, tile: &Tile) -> bool {
     blocks.iter().any(|block| block.tile() == [tile.rows, tile.columns] && block.threads() == tile.threads)
 }
 
-fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec<String> {
+fn check_mapping(
+    schedule: &Schedule,
+    kernel: &Kernel,
+    (choice, mapping): (&Choice, &Mapping),
+) -> Vec<String> {
+    let of_any_types = [Gemm::PackedWords, Gemm::Any].map(Template::Gemm).contains(&choice.template);
     let widens = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
     match (&schedule.target, mapping) {
-        (Target::Cpu(_), Mapping::Cpu(_)) if widens => {
-            vec!["templates of processors widen no operand".to_owned()]
+        (Target::Cpu(_), Mapping::Cpu(_)) if widens && !of_any_types => {
+            vec!["the template widens no operand".to_owned()]
         }
         (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(&schedule.program, kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {

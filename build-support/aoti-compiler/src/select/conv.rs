@@ -4,7 +4,7 @@ use super::scratch::PANEL;
 use super::windows::window_blocks;
 use super::{
     Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights,
-    scratch, typical,
+    scratch, typical, words,
 };
 use crate::cost::{Cost, Item};
 use crate::dtype::DType;
@@ -55,6 +55,9 @@ pub(crate) fn may_round(conv: &graph::Conv, weight: &TensorType) -> bool {
 pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target) -> Vec<Candidate> {
     let shape = ConvShape::new(program, conv);
     let packable = is_packable(program, conv, &shape) && matches!(target, Target::Cpu(_));
+    if words::is_of_words(program, conv) && conv.input_channels == Channels::Last {
+        return vec![of_words(program, conv, &words::in_words(&shape), target)];
+    }
     let mut all = vec![];
     let mut add = |template: Conv, form: Option<Form>, scratch: Scratch, cost: Cost| {
         let packed = form.map(|form| PackedOperand { buffer: conv.weight, form });
@@ -130,6 +133,22 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         }
     }
     all
+}
+
+/// The way to compute a convolution of words.
+fn of_words(program: &Program, conv: &Convolution, shape: &ConvShape, target: &Target) -> Candidate {
+    let form = tap_panels(shape, false).and_then(|form| match form {
+        Form::Packed(Packing::TapPanels { groups, channels, in_channels, taps }) => {
+            let in_channels = in_channels * usize::try_from(words::WORD).ok()?;
+            Some(Packing::TapWords { groups, channels, in_channels, taps }.into())
+        }
+        Form::Packed(_) | Form::Expanded(_) => None,
+    });
+    let packed = form.map(|form| PackedOperand { buffer: conv.weight, form });
+    let cost =
+        Cost::of(Item::Multiply, multiply_adds(shape)).and(kind_of_weights(program, target), weights(shape));
+    let (template, scratch) = (Template::Conv(Conv::PixelWords), scratch::conv_pixels(shape, true, target));
+    Candidate { choice: Choice { template, packed: packed.into_iter().collect(), scratch }, cost }
 }
 
 /// Whether the weight is a constant that this kernel alone reads, of sizes that are known.

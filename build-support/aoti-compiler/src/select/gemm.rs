@@ -2,7 +2,7 @@
 
 use super::{
     Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, kind_of_weights, libraries, scratch,
-    typical,
+    typical, words,
 };
 use crate::cost::{Cost, Item};
 use crate::dtype::DType;
@@ -22,6 +22,12 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         cost,
     };
     let sum = tile_sum(matmul.dtype).filter(|_| matches!(target, Target::Cpu(_)));
+    if let Some(packing) = words::product_words(program, matmul) {
+        let packed = vec![PackedOperand { buffer: matmul.b.buffer, form: packing.into() }];
+        let work = Cost::of(Item::Multiply, work / words::WORD as f64);
+        let scratch = scratch::gemm_packed(m, k, 1, target);
+        return vec![candidate(Gemm::PackedWords, packed, scratch, work)];
+    }
     let Some(sum) = sum else {
         let (cost, none) = (Cost::of(Item::Single, work), Scratch::default());
         let mut all = vec![candidate(Gemm::Any, vec![], none.clone(), cost)];

@@ -13,6 +13,7 @@ pub(crate) mod sorting;
 #[cfg(test)]
 mod tests;
 pub(crate) mod windows;
+mod words;
 
 pub(crate) use conv::{has_pixel_template, may_round};
 pub use library::{LibraryMatrix, LibraryProduct};
@@ -20,6 +21,7 @@ pub(crate) use library::{libraries, library_product};
 pub use packing::{Expansion, Form, PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, few_columns, few_rows, matrix_bytes, pixel_line, row_bytes};
+pub(crate) use words::{WORD, has_word_template};
 
 use crate::cost::{Cost, Item};
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
@@ -50,6 +52,8 @@ pub enum Gemm {
     Packed,
     /// As `Packed`, with elements of a half type that are widened where they are read.
     PackedNarrow,
+    /// As `Packed`, of numbers of one byte: unsigned ones times signed ones, four of the depth at once.
+    PackedWords,
     /// Register tiles over a right operand that is packed at each run.
     General,
     /// As `Packed`, on matrix units where the machine has them.
@@ -73,6 +77,8 @@ pub enum Conv {
     Tiled,
     /// Channels last: register tiles of channels and pixels.
     Pixels,
+    /// As `Pixels`, of numbers of one byte: unsigned ones times signed weights, four channels at once.
+    PixelWords,
     /// Channels last, 3 x 3 taps: register tiles of channels and tiles of pixels, with fewer products than taps.
     Winograd,
     /// Channels last, one output channel for each input channel.

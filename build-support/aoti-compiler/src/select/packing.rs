@@ -23,6 +23,19 @@ pub enum Packing {
         /// Whether elements keep their half type, and are widened where they are read.
         narrow: bool,
     },
+    /// As `Product`, of numbers of one byte, four rows in a word.
+    ProductWords {
+        /// First element.
+        offset: usize,
+        /// Elements between rows.
+        row_stride: usize,
+        /// Elements between columns.
+        col_stride: usize,
+        /// Rows, a multiple of four.
+        k: usize,
+        /// Columns.
+        n: usize,
+    },
     /// Rows of convolution weights.
     Conv {
         /// Groups.
@@ -59,6 +72,17 @@ pub enum Packing {
         /// Output channels.
         channels: usize,
         /// Input channels of a group.
+        in_channels: usize,
+        /// Elements of a kernel in one channel.
+        taps: usize,
+    },
+    /// As `TapPanels`, of numbers of one byte, four input channels in a word.
+    TapWords {
+        /// Groups.
+        groups: usize,
+        /// Output channels.
+        channels: usize,
+        /// Input channels of a group, a multiple of four.
         in_channels: usize,
         /// Elements of a kernel in one channel.
         taps: usize,

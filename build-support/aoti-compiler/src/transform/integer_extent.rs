@@ -7,10 +7,10 @@ use crate::interpret::Tensor;
 use cranelift_entity::SecondaryMap;
 
 /// The least and the largest number that may occur.
-pub(super) type Extent = (i64, i64);
+pub(crate) type Extent = (i64, i64);
 
 /// Of every value of a graph; none of numbers that are no integers.
-pub(super) fn extents(graph: &Graph) -> SecondaryMap<ValueId, Option<Extent>> {
+pub(crate) fn extents(graph: &Graph) -> SecondaryMap<ValueId, Option<Extent>> {
     let mut extents: SecondaryMap<ValueId, Option<Extent>> = SecondaryMap::new();
     for input in &graph.inputs {
         extents[input.value] = of_type(graph.ty(input.value).dtype);
@@ -105,7 +105,7 @@ fn of_two(op: BinaryOp, a: Extent, b: Extent) -> Option<Extent> {
     }
 }
 
-fn of_constant(constant: &Constant) -> Option<Extent> {
+pub(crate) fn of_constant(constant: &Constant) -> Option<Extent> {
     match &constant.source {
         ConstantSource::Fixed => {
             let sizes = constant.sizes.iter().map(|size| usize::try_from(*size).ok());

@@ -5,6 +5,7 @@
 //! which is a product of a part of the depth. Convolutions for which processors have an algorithm that rounds even so become products of
 //! the weights with what each window shows.
 
+use super::byte_products::byte_operands;
 use super::integer_extent::{extents, reach};
 use super::rewrite::{everywhere, rewrite};
 use super::{dce, fold_constants, simplify};
@@ -57,8 +58,11 @@ fn find(graph: &Graph) -> BTreeMap<ValueId, i64> {
         return parts;
     }
     let extents = extents(graph);
+    let of_bytes = byte_operands(graph);
     for node in &graph.nodes {
-        let Some(depth) = depth(graph, node) else { continue };
+        let Some(depth) = depth(graph, node).filter(|_| of_bytes[node.outputs[0]].is_none()) else {
+            continue;
+        };
         let reach_of = |position: usize| extents[node.inputs[position]].map(reach);
         let (Some(a), Some(b)) = (reach_of(0), reach_of(1)) else { continue };
         let exact = EXACT / a.saturating_mul(b).max(1);

@@ -1,6 +1,7 @@
 //! Transformations of programs and graphs, each a function between values.
 
 pub mod bounds;
+mod byte_products;
 mod constant_graph;
 mod cse;
 mod dce;
@@ -9,11 +10,12 @@ mod derive;
 mod fold_constants;
 mod fold_scales;
 mod fourier_products;
-mod integer_extent;
+pub(crate) mod integer_extent;
 mod integer_products;
 mod join_products;
 mod patches;
 mod phases;
+mod quantised_products;
 pub mod rename;
 mod rewrite;
 mod simplify;
@@ -25,6 +27,8 @@ mod split_scans;
 mod tests;
 mod widen;
 
+pub(crate) use byte_products::byte_operands;
+pub use byte_products::products_of_bytes;
 pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
 pub use cse::cse;
 pub use dce::dce;
@@ -36,6 +40,7 @@ pub use integer_products::integers_in_floats;
 pub use join_products::join_products;
 pub use patches::patches_to_products;
 pub use phases::phases_to_channels;
+pub use quantised_products::quantised_products;
 pub use simplify::simplify;
 pub use skinny_weights::store_skinny_weights;
 pub use splats::fold_splats;

@@ -39,6 +39,14 @@ int main(int argc, char **argv) {
   if (strcmp(argv[2], "f16") == 0) pack(run, argv[1], numbers, (const f16 *)from, to);
   if (strcmp(argv[2], "bf16") == 0) pack(run, argv[1], numbers, (const bf16 *)from, to);
   if (strcmp(argv[2], "f32") == 0) pack(run, argv[1], numbers, (const f32 *)from, to);
+  if (argv[2][0] == 'i') {
+    const i64 size = atol(argv[2] + 1) / 8, *n = numbers;
+    const u8 *bytes = (const u8 *)from;
+    if (strcmp(argv[1], "product_words") == 0)
+      pack_product_words(run, bytes + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], (i32 *)to);
+    else
+      pack_tap_words(run, bytes, size, n[0], n[1], n[2], n[3], (i32 *)to);
+  }
   if (strcmp(argv[1], "winograd") == 0) expand_winograd((const f32 *)from, to, numbers);
   if (strcmp(argv[1], "panels") == 0) expand_panels((const f32 *)from, to, numbers);
   return fwrite(to, 1, size_t(bytes), stdout) == size_t(bytes) ? 0 : 1;

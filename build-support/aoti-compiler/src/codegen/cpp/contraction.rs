@@ -13,7 +13,7 @@ use crate::loops::{Axis, Channels, ConvShape, Convolution, Kernel, MatMul, Matri
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{Block, CpuMapping, Split};
 use crate::select::{
-    Choice, Conv, Form, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_columns, few_rows,
+    Choice, Conv, Form, Gemm, PackedOperand, Packing, Scratch, WORD, all_rows_bytes, few_columns, few_rows,
     pixel_line,
 };
 use crate::symbolic::{Expr, Symbol};
@@ -65,6 +65,8 @@ fn panel_type(matmul: &MatMul, choice: &Choice) -> &'static str {
 /// A matrix product while it is printed.
 struct Product<'a> {
     matmul: &'a MatMul,
+    /// The element types of both operands.
+    dtypes: [DType; 2],
     gemm: Gemm,
     mapping: &'a CpuMapping,
     /// Rows of the largest register tile, where it is not the largest that there is.
@@ -102,8 +104,10 @@ pub(super) fn matmul(
     let rows = nest::kept_rows(&schedule.program, parameters);
     let worker = worker_scratch(&choice.scratch);
     let panels = panel_type(matmul, choice);
-    let product = Product { matmul, gemm, mapping, most, scratch, panels, rows, worker };
-    let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
+    let dtypes = [&matmul.a, &matmul.b].map(|operand| schedule.program.buffers[operand.buffer].dtype);
+    let product = Product { matmul, dtypes, gemm, mapping, most, scratch, panels, rows, worker };
+    let depth = if gemm == Gemm::PackedWords { in_words(&matmul.depth) } else { matmul.depth.clone() };
+    let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&depth));
     let plan = match (product.is_on_units(), mapping.split) {
         (false, _) => String::new(),
         (true, Split::RowsFrom(rows)) => format!("const GemmPlan plan = gemm_plan(m, n, {rows});\n"),
@@ -139,9 +143,13 @@ impl Product<'_> {
     fn operands(&self, parameters: &Parameters) -> String {
         let matmul = self.matmul;
         let [.., row, column] = &matmul.axes[..] else { unreachable!("a product has rows and columns") };
-        let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
+        let a = if self.gemm == Gemm::PackedWords {
+            words_text(parameters, &matmul.a)
+        } else {
+            matrix_text(parameters, &matmul.a, self.dtypes[0], "a")
+        };
         let b = match self.gemm {
-            Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedOnUnits => {
+            Gemm::PackedWords | Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedOnUnits => {
                 let element = self.panels;
                 format!(
                     "const {element} *const b = (const {element} *){};\n",
@@ -149,7 +157,7 @@ impl Product<'_> {
                 )
             }
             Gemm::General | Gemm::GeneralOnUnits | Gemm::Any | Gemm::Library(_) => {
-                matrix_text(parameters, &matmul.b, matmul.dtype, "b")
+                matrix_text(parameters, &matmul.b, self.dtypes[1], "b")
             }
         };
         format!(
@@ -204,7 +212,9 @@ impl Product<'_> {
         };
         let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue{rows}");
         match self.gemm {
-            Gemm::Packed | Gemm::PackedNarrow => format!("gemm_packed{}({panels});\n", most_rows(self.most)),
+            Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedWords => {
+                format!("gemm_packed{}({panels});\n", most_rows(self.most))
+            }
             Gemm::General => format!("gemm_general{}({panels});\n", self.most_rows_and_columns()),
             Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
             Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
@@ -311,6 +321,21 @@ pub(super) fn batch_positions(axes: &[Axis]) -> String {
     text
 }
 
+/// So many bytes in words.
+fn in_words(bytes: &Expr) -> Expr {
+    bytes.floor_div(&Expr::int(WORD))
+}
+
+/// A matrix of bytes as one of words, of which a template found that it is made.
+fn words_text(parameters: &Parameters, operand: &MatrixOperand) -> String {
+    let pointer = parameters.buffer(operand.buffer);
+    format!(
+        "const Matrix<i32> a{{(const i32 *)({pointer} + ({})), {}, 1}};\n",
+        scalar(&operand.offset),
+        scalar(&in_words(&operand.row_stride))
+    )
+}
+
 pub(super) fn matrix_text(
     parameters: &Parameters,
     operand: &MatrixOperand,
@@ -353,7 +378,10 @@ pub(super) fn convolution(
     mapping: &CpuMapping,
     text: &mut KernelText,
 ) {
-    let shape = ConvShape::new(program, conv);
+    let mut shape = ConvShape::new(program, conv);
+    if algorithm == Conv::PixelWords {
+        shape.in_channels = in_words(&shape.in_channels);
+    }
     let (stage, pixel) = merge_pixels(conv);
     let printer =
         Printer { parameters, conv, shape: &shape, scratch: &choice.scratch, mapping, stage, pixel };
@@ -374,6 +402,10 @@ impl Printer<'_> {
         match algorithm {
             Conv::Product => self.product(x, w),
             Conv::Pixels => self.channels_last(x, w),
+            Conv::PixelWords => {
+                let [x, w] = [x, w].map(|pointer| format!("(const i32 *){pointer}"));
+                self.channels_last(&x, &w)
+            }
             Conv::Winograd => self.winograd(x, w),
             Conv::DepthwisePixels => {
                 let call = format!("conv_depthwise_pixels(shape, begin, end, {x}, {w}, epilogue);");

@@ -88,14 +88,16 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
 fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
     let mut headers: BTreeSet<Header> = match template {
         Template::Loops => &[],
-        Template::Gemm(Gemm::Packed | Gemm::PackedNarrow | Gemm::General) => [Header::Gemm].as_slice(),
+        Template::Gemm(Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedWords | Gemm::General) => {
+            [Header::Gemm].as_slice()
+        }
         Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => &[Header::GemmUnits],
         Template::Gemm(Gemm::Library(_)) => &[Header::GemmBlas],
         Template::Gemm(Gemm::Any) => &[Header::ContractAny],
         Template::Conv(Conv::Product) => &[Header::Gemm, Header::Conv],
         Template::Conv(Conv::Depthwise) => &[Header::Conv, Header::Depthwise],
         Template::Conv(Conv::Tiled) => &[Header::Conv],
-        Template::Conv(Conv::Pixels) => &[Header::Pixels],
+        Template::Conv(Conv::Pixels | Conv::PixelWords) => &[Header::Pixels],
         Template::Conv(Conv::Winograd) => &[Header::Winograd],
         Template::Conv(Conv::DepthwisePixels) => &[Header::DepthwisePixels],
         Template::Conv(Conv::Any | Conv::Windows | Conv::TransposedAny) => {

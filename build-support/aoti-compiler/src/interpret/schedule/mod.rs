@@ -252,6 +252,8 @@ impl Machine<'_> {
         let axes: Vec<_> = axes.map(|axis| axis.extent.clone()).collect();
         let sizes = self.symbols.sizes(&axes)?;
         let input = self.tensor(conv.input)?;
+        let widens = input.dtype() != conv.dtype;
+        let input = if widens { super::convert::cast(&input, conv.dtype) } else { input };
         // Axis k in memory is axis `order[k]` of the program.
         let axes: Vec<usize> = (0..input.sizes().len()).collect();
         let order = conv.input_channels.in_memory(&axes);

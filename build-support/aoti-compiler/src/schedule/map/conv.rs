@@ -27,7 +27,7 @@ pub(super) fn map(
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
     let typical = CpuMapping { split, lanes, grain, block, rows: None };
     let mut all = with_grains(&typical, &work);
-    if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
+    if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels | Conv::PixelWords)) {
         // What stays near a core is read again for nothing.
         let again = if stays_near(&shape, target) { 0.0 } else { 1.0 };
         for block in other_orders(&shape, choice.template == Template::Conv(Conv::Tiled)) {

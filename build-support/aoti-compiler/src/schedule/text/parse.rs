@@ -178,6 +178,12 @@ fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {
         ("tap_panels", &[groups, channels, in_channels, taps]) => {
             Packing::TapPanels { groups, channels, in_channels, taps }
         }
+        ("product_words", &[offset, row_stride, col_stride, k, n]) => {
+            Packing::ProductWords { offset, row_stride, col_stride, k, n }
+        }
+        ("tap_words", &[groups, channels, in_channels, taps]) => {
+            Packing::TapWords { groups, channels, in_channels, taps }
+        }
         (word, sizes) => {
             let expansion = Expansion::from_words(word, sizes).map(Form::Expanded);
             return expansion.ok_or_else(|| cursor.error("expected a form and its sizes"));

@@ -92,6 +92,12 @@ fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
         Form::Packed(Packing::TapPanels { groups, channels, in_channels, taps }) => {
             ("tap_panels", vec![groups, channels, in_channels, taps])
         }
+        Form::Packed(Packing::ProductWords { offset, row_stride, col_stride, k, n }) => {
+            ("product_words", vec![offset, row_stride, col_stride, k, n])
+        }
+        Form::Packed(Packing::TapWords { groups, channels, in_channels, taps }) => {
+            ("tap_words", vec![groups, channels, in_channels, taps])
+        }
         Form::Expanded(ref expansion) => expansion.words(),
     }
 }

@@ -1,0 +1,175 @@
+// Products of bytes for tiles of integers: a *word* holds four numbers of one byte, neighbours along the depth of a product. The
+// left operand's are unsigned, the right one's signed, and a sum of 32 bits is of all of them. It is exact, and wraps around.
+//
+// Some processors have an instruction for this: those with AVX512-VNNI, AVX-VNNI or the dot products of Armv8.4, which a
+// processor of a level may have or not: a run asks (`has_word_products`). Others multiply numbers of 16 bits, which bytes are
+// widened to, as products of bytes saturate where two of them are added up in 16 bits.
+#pragma once
+
+#include "tile.h"
+
+#if defined(__x86_64__) && !defined(__APPLE__) && !defined(_MSC_VER) && AOTI_AVX2
+#define AOTI_WORD_PRODUCTS 1
+#elif defined(__aarch64__) && (defined(__linux__) || defined(__APPLE__))
+#define AOTI_WORD_PRODUCTS 1
+#else
+#define AOTI_WORD_PRODUCTS 0
+#endif
+
+#if defined(__aarch64__) && defined(__linux__)
+extern "C" unsigned long getauxval(unsigned long) noexcept;
+#endif
+
+AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+using WordVector = TileVectorOf<i32>;
+typedef i16 WordHalves __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+
+AOTI_NOINLINE bool find_word_products() {
+#if !AOTI_WORD_PRODUCTS
+  return false;
+#elif defined(__aarch64__)
+#if defined(__linux__)
+  constexpr unsigned long kHardware = 16, kDotProducts = 1ul << 20;
+  return (getauxval(kHardware) & kDotProducts) != 0;
+#else
+  return true;
+#endif
+#else
+  u32 a = 0, b, c = 0, d;
+  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  if (a < 7) return false;
+  // The widest form of a level is what its code uses.
+  constexpr u32 kOfWide = 1 << 11, kOfVectors = 1 << 4;
+  a = 7, c = AOTI_AVX512 ? 0 : 1;
+  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  return AOTI_AVX512 ? (c & kOfWide) != 0 : (a & kOfVectors) != 0;
+#endif
+}
+
+// Whether this machine has an instruction for it.
+AOTI_INLINE bool has_word_products() {
+#if AOTI_WORD_PRODUCTS
+  // Asked once, by as many threads as come before there is an answer.
+  enum { kUnknown, kNo, kYes };
+  static int known = kUnknown;
+  int state = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (state == kUnknown) {
+    state = find_word_products() ? kYes : kNo;
+    __atomic_store_n(&known, state, __ATOMIC_RELAXED);
+  }
+  return state == kYes;
+#else
+  return false;
+#endif
+}
+
+AOTI_INLINE WordVector word_everywhere(i32 x) { return WordVector{} + x; }
+
+// --- with the instruction ---
+
+#if AOTI_WORD_PRODUCTS
+// sum + left * right.
+AOTI_INLINE WordVector add_words(WordVector sum, WordVector left, WordVector right) {
+#if defined(__aarch64__)
+  asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(left), "w"(right));
+#elif AOTI_AVX512
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(left), "v"(right));
+#else
+  asm("{vex} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(left), "x"(right));
+#endif
+  return sum;
+}
+#endif
+
+// --- without ---
+
+// Of each word the numbers at even places, or at odd ones, as numbers of 16 bits.
+template <bool Odd> AOTI_INLINE WordHalves left_halves(WordVector x) {
+  typedef u32 Words __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+  const Words all = (Words)x;
+  return (WordHalves)((Odd ? all >> 8 : all) & 0x00ff00ffu);
+}
+template <bool Odd> AOTI_INLINE WordHalves right_halves(WordVector w) {
+  typedef u16 Halves __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+  const WordHalves all = Odd ? (WordHalves)w : (WordHalves)((Halves)w << 8);
+  return all >> 8;
+}
+// The sums of neighbouring products.
+AOTI_INLINE WordVector pair_products(WordHalves a, WordHalves b) {
+#if AOTI_AVX512
+  return (WordVector)__builtin_ia32_pmaddwd512_mask(a, b, WordVector{}, u16(-1));
+#elif AOTI_AVX2
+  return (WordVector)__builtin_ia32_pmaddwd256(a, b);
+#elif defined(__x86_64__)
+  return (WordVector)__builtin_ia32_pmaddwd128(a, b);
+#else
+  const WordVector even = ((WordVector)a << 16 >> 16) * ((WordVector)b << 16 >> 16);
+  return even + ((WordVector)a >> 16) * ((WordVector)b >> 16);
+#endif
+}
+
+// What `Rows` rows of words, `step` apart, add to sums of `Vectors` vectors of columns. Fast: by the instruction.
+template <bool Fast, int Rows, int Vectors> struct WordSums {
+  WordVector sum[Rows][Vectors];
+#if defined(__aarch64__)
+  // The instruction takes signed numbers: those of the left operand less 128, of which the sums are here.
+  WordVector less[Fast ? Vectors : 1];
+#endif
+
+  AOTI_INLINE WordSums() {
+    AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = WordVector{};
+#if defined(__aarch64__)
+    AOTI_UNROLL for (int v = 0; v < (Fast ? Vectors : 1); ++v) less[v] = WordVector{};
+#endif
+  }
+
+  template <bool Odd> AOTI_INLINE void add_halves(const i32 *a, i64 step, const WordVector (&w)[Vectors]) {
+    WordHalves right[Vectors];
+    AOTI_UNROLL for (int v = 0; v < Vectors; ++v) right[v] = right_halves<Odd>(w[v]);
+    AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+      const WordHalves left = left_halves<Odd>(word_everywhere(word_at(a + r * step)));
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += pair_products(left, right[v]);
+    }
+  }
+
+  // Operands of bytes may begin anywhere.
+  AOTI_INLINE static i32 word_at(const i32 *p) {
+    typedef i32 Unaligned __attribute__((aligned(1), may_alias));
+    return *(const Unaligned *)p;
+  }
+
+  AOTI_INLINE void add(const i32 *a, i64 step, const WordVector (&w)[Vectors]) {
+    if constexpr (!Fast) {
+      add_halves<false>(a, step, w);
+      add_halves<true>(a, step, w);
+    } else {
+#if AOTI_WORD_PRODUCTS
+#if defined(__aarch64__)
+      const WordVector lowest = word_everywhere(i32(0x80808080));
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) less[v] = add_words(less[v], lowest, w[v]);
+#endif
+      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+        WordVector x = word_everywhere(word_at(a + r * step));
+#if defined(__aarch64__)
+        x ^= lowest;
+#endif
+        AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = add_words(sum[r][v], x, w[v]);
+      }
+#endif
+    }
+  }
+
+  AOTI_INLINE WordVector total(int r, int v) const {
+#if defined(__aarch64__)
+    if constexpr (Fast) return sum[r][v] - less[v];
+#endif
+    return sum[r][v];
+  }
+};
+
+} // namespace detail
+
+AOTI_NAMESPACE_END
