@@ -83,7 +83,7 @@ impl FileAside {
     /// What the system says, without the path. The file is removed then.
     pub fn persist(self, destination: &Path) -> io::Result<()> {
         // Its name is free afterwards, so there is nothing to be removed.
-        std::fs::rename(&self.path, destination)
+        system::rename(&self.path, destination)
     }
 }
 

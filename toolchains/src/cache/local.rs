@@ -23,6 +23,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::lock::FileLock;
 use crate::outputs::{OutputFile, Outputs, digest_of};
+use crate::system;
 use crate::temporary::TemporaryFolder;
 
 /// The folders of a store.
@@ -205,7 +206,7 @@ impl ActionStore for LocalStore {
 
         let entry = self.entry(&manifest.key);
         self.folder(&format!("{ACTIONS}/{}", bucket_of(&manifest.key)))?;
-        match std::fs::rename(&written, &entry) {
+        match system::rename(&written, &entry) {
             Ok(()) => {}
             // Somebody without our lock was faster; one result is as good as the other.
             Err(_) if entry.join("manifest.json").exists() => {}
@@ -217,7 +218,7 @@ impl ActionStore for LocalStore {
         let copy = aside.path().join("latest");
         let text = serde_json::to_vec_pretty(manifest).expect("a manifest has only strings and numbers");
         std::fs::write(&copy, text).map_err(cache_error("write", &copy))?;
-        std::fs::rename(&copy, &latest).map_err(cache_error("write", &latest))?;
+        system::rename(&copy, &latest).map_err(cache_error("write", &latest))?;
         if let Some(limit) = &self.limit {
             limit.published(self, files.iter().map(|file| file.bytes).sum());
         }
@@ -230,7 +231,7 @@ impl ActionStore for LocalStore {
             return Ok(());
         }
         let aside = self.temporary()?;
-        std::fs::rename(&entry, aside.path().join("gone")).map_err(cache_error("remove", &entry))
+        system::rename(&entry, &aside.path().join("gone")).map_err(cache_error("remove", &entry))
     }
 
     fn exclusively(&self, key: &Key, waiting: &dyn Fn(), work: &mut dyn FnMut()) -> Result<(), Error> {

@@ -10,6 +10,7 @@ use crate::beneath;
 use crate::cache::local::{LocalStore, cache_error};
 use crate::error::Error;
 use crate::lock::FileLock;
+use crate::system;
 
 /// How big a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,7 +99,7 @@ impl LocalStore {
             }
             // Renamed first, so that nobody finds half an entry.
             let gone = self.temporary()?;
-            match std::fs::rename(&entry.path, gone.path().join("gone")) {
+            match system::rename(&entry.path, &gone.path().join("gone")) {
                 Ok(()) => {}
                 // Another collection was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

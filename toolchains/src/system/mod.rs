@@ -23,6 +23,11 @@ pub(crate) fn identity(metadata: &Metadata) -> (u64, i64) {
     imp::identity(metadata)
 }
 
+/// Gives a file or folder another name in one step, instead of the file that has it.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    imp::rename(from, to)
+}
+
 /// Opens what stands for a folder when it is locked, and leaves nothing in it.
 pub(crate) fn open_folder_to_lock(folder: &Path) -> io::Result<std::fs::File> {
     imp::open_folder_to_lock(folder)
@@ -56,6 +61,10 @@ mod imp {
 
     pub(super) fn identity(metadata: &Metadata) -> (u64, i64) {
         (metadata.ino(), metadata.ctime().wrapping_mul(1_000_000_000).wrapping_add(metadata.ctime_nsec()))
+    }
+
+    pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
     }
 
     pub(super) fn open_folder_to_lock(folder: &Path) -> io::Result<File> {
@@ -115,6 +124,24 @@ mod imp {
         (0, i64::try_from(metadata.creation_time()).unwrap_or(i64::MAX))
     }
 
+    /// Scanners open what has just been written, for moments in which it has to keep its name.
+    pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+        patiently(|| std::fs::rename(from, to))
+    }
+
+    /// Does what the system refuses while another program has a file open, until it does not; for a second at most.
+    fn patiently<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        for _ in 0..100 {
+            match work() {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                done => return done,
+            }
+        }
+        work()
+    }
+
     pub(super) fn variable_key(name: &OsStr) -> OsString {
         name.to_ascii_uppercase()
     }
@@ -141,14 +168,6 @@ mod imp {
                 .open(folder.join(".aoti-lock~"))
         };
         // While the last one that has it open is about to go, it cannot be opened anew.
-        for _ in 0..100 {
-            match open() {
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                opened => return opened,
-            }
-        }
-        open()
+        patiently(open)
     }
 }

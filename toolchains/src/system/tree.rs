@@ -159,20 +159,20 @@ mod tests {
     fn again(folder: &Path, generation: &str) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let name = format!("system::tree::tests::{generation}");
-        command.args(["--exact", &name, "--ignored"]).env(FOLDER, folder);
+        command.args(["--exact", &name]).env(FOLDER, folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
+    /// In a process of its own, which the last test starts.
     #[test]
-    #[ignore = "run by the test below"]
     fn child() {
         let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
         again(&folder, "grandchild").spawn().unwrap().wait().unwrap();
     }
 
+    /// In a process of its own, which the last test starts.
     #[test]
-    #[ignore = "run by the test below"]
     fn grandchild() {
         let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
         let file = File::create(folder.join("held")).unwrap();
