@@ -279,3 +279,23 @@ fn distribution() -> Vec<String> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_environment_has_what_it_is_given_and_nothing_of_the_users() {
+        let folder = tempfile::tempdir().unwrap();
+        fs_err::create_dir(folder.path().join(".cargo")).unwrap();
+        fs_err::write(folder.path().join(".cargo/aoti.toml"), "").unwrap();
+        let open = Environment::from_variables([("HOME", "/x"), ("CXX", "clang++")], folder.path());
+        assert!(crate::user_file(&open).is_some() && open.cache_directory().is_some());
+        let sealed = open.sealed([("PATH", "/tools")]);
+        assert_eq!(crate::user_file(&sealed), None);
+        assert_eq!(sealed.cache_directory(), None);
+        assert_eq!(sealed.variable("CXX"), None);
+        assert_eq!(sealed.variable("PATH"), Some(OsStr::new("/tools")));
+        assert_eq!(sealed.directory(), open.directory());
+    }
+}
