@@ -3,7 +3,7 @@
 
 use aoti_compiler::compile::{self, OpenKernel};
 use aoti_compiler::cost::Facts;
-use aoti_compiler::schedule::{Records, Setting};
+use aoti_compiler::tuning::{Config, Records};
 use aoti_toolchain::Toolchain;
 
 use crate::error::Error;
@@ -84,7 +84,8 @@ impl Session {
         }
         let records = lock.usable(&machines).records;
         let lacks = |kernel: &OpenKernel| {
-            let fits = |setting: &Setting| kernel.ways.iter().any(|way| way.setting == *setting);
+            let fits =
+                |config: &Config| kernel.ways.iter().any(|way| Config::from(way.setting.clone()) == *config);
             // Where only threads see a difference, nothing is measured on one.
             let is_open = kernel.ways.iter().skip(1).any(|way| way.is_worth_trying(1));
             let is_for =

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::json_words;
+use aoti_compiler::names;
 use aoti_compiler::schedule::Records;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;

@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aoti_compiler::codegen::names::exported_symbol;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json::{FromJson, ToJson};
 use aoti_compiler::json_fields;
-use aoti_compiler::schedule::{KernelKey, Records};
+use aoti_compiler::names::exported_symbol;
+use aoti_compiler::schedule::{KernelKey, Records, Setting};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
@@ -84,7 +84,7 @@ impl Recipe {
         let mut records = Records::none();
         for (key, setting) in &self.choices {
             // Both were printed by their own types.
-            if let (Some(key), Ok(setting)) = (KernelKey::parse(key), setting.parse()) {
+            if let (Some(key), Ok(setting)) = (KernelKey::parse(key), setting.parse::<Setting>()) {
                 records.set(key, setting);
             }
         }

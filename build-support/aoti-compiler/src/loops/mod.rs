@@ -13,6 +13,7 @@ mod external;
 pub(crate) mod flow;
 pub(crate) mod inhabited;
 mod kernel;
+mod key;
 mod names;
 mod program;
 mod row_epilogue;

@@ -39,6 +39,7 @@ pub use phases::phases_to_channels;
 pub use simplify::simplify;
 pub use skinny_weights::store_skinny_weights;
 pub use splats::fold_splats;
+pub(crate) use split_reductions::PARTS;
 pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
 pub use widen::widen;
