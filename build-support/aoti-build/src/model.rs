@@ -11,7 +11,7 @@ use aoti_compiler::names;
 use aoti_compiler::schedule::Records;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
-use aoti_toolchain::{Device, UserToolchains};
+use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
 use crate::lock::Usable;
@@ -262,4 +262,9 @@ pub fn default_levels(architecture: &str) -> &'static [&'static str] {
         "aarch64" => &["neon"],
         _ => &[],
     }
+}
+
+/// What a build of CPU code asks of a toolchain.
+pub(crate) fn cpu_requirements(target: &Target) -> Requirements {
+    Requirements { archive: true, ..Requirements::cpu(target.clone()) }
 }

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_toolchain::{Action, DeviceImage, Events, FileContent, Outputs};
+use aoti_toolchain::{Action, DeviceImage, FileContent, Outputs};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
 use crate::files::{self, Stamp, file_error};
 use crate::model::Weights;
 use crate::plan;
-use crate::progress::{ModelEvent, Progress};
+use crate::progress::{Forward, ModelEvent, Progress};
 use crate::session::{Job, Session};
 use crate::state::{self, Recipe, Seen, State};
 
@@ -332,15 +332,6 @@ fn retract(job: &Job) {
 /// Whether the weights go into the library. A model without weights needs no file for them.
 fn is_embedded(passing: &Passing<'_>) -> bool {
     passing.job.model.weights == Weights::Embed || passing.bundle.weights.bytes == 0
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct Forward<'a>(pub(crate) &'a dyn Progress);
-
-impl Events for Forward<'_> {
-    fn event(&self, event: &aoti_toolchain::Event<'_>) {
-        self.0.tool(event);
-    }
 }
 
 #[cfg(test)]

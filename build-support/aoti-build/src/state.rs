@@ -57,6 +57,11 @@ pub(crate) struct Recipe {
     pub(crate) toolchain: Option<String>,
 }
 
+/// Records as a recipe has them.
+pub(crate) fn as_text(records: &Records) -> Vec<(String, String)> {
+    records.iter().map(|(key, config)| (key.to_string(), config.to_string())).collect()
+}
+
 json_fields!(Recipe {
     version,
     name,
