@@ -3,13 +3,13 @@
 
 use aoti_compiler::compile::{self, OpenKernel};
 use aoti_compiler::cost::Facts;
-use aoti_compiler::schedule::{Records, Setting};
+use aoti_compiler::tuning::Config;
 use aoti_toolchain::Toolchain;
 
 use crate::error::Error;
 use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Reading, Usable};
-use crate::manifest::{Code, Problem, Problems};
 use crate::model::{Choices, Model};
+use crate::problem::{Code, Problem, Problems};
 use crate::session::Session;
 
 impl Session {
@@ -84,7 +84,8 @@ impl Session {
         }
         let records = lock.usable(&machines).records;
         let lacks = |kernel: &OpenKernel| {
-            let fits = |setting: &Setting| kernel.ways.iter().any(|way| way.setting == *setting);
+            let fits =
+                |config: &Config| kernel.ways.iter().any(|way| Config::from(way.setting.clone()) == *config);
             // Where only threads see a difference, nothing is measured on one.
             let is_open = kernel.ways.iter().skip(1).any(|way| way.is_worth_trying(1));
             let is_for =
@@ -113,9 +114,4 @@ impl Session {
             help: Some("`cargo aoti tune` measures them".to_owned()),
         }])))
     }
-}
-
-/// Records as a recipe has them.
-pub(crate) fn as_text(records: &Records) -> Vec<(String, String)> {
-    records.iter().map(|(key, setting)| (key.to_string(), setting.to_string())).collect()
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::manifest::{Problem, Problems};
+use crate::problem::{Problem, Problems};
 
 /// Who can put an error right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

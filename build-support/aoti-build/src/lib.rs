@@ -30,6 +30,8 @@ mod installed;
 #[cfg(feature = "compiler")]
 mod layout;
 #[cfg(feature = "compiler")]
+mod locate;
+#[cfg(feature = "compiler")]
 mod lock;
 #[cfg(feature = "compiler")]
 mod machine;
@@ -44,11 +46,15 @@ mod pipeline;
 #[cfg(feature = "compiler")]
 mod plan;
 #[cfg(feature = "compiler")]
+mod problem;
+#[cfg(feature = "compiler")]
 mod progress;
 #[cfg(feature = "compiler")]
 mod purpose;
 #[cfg(feature = "compiler")]
 mod session;
+#[cfg(feature = "compiler")]
+mod shared_records;
 #[cfg(feature = "compiler")]
 mod state;
 mod system;
@@ -71,21 +77,20 @@ mod with_compiler {
     pub use crate::error::{Error, Fault};
     pub use crate::files::model_file;
     pub use crate::layout::Layout;
-    pub use crate::lock::{
-        FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Runner, Sizes, Usable,
-    };
+    pub use crate::locate::Location;
+    pub use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Place, Reading, Record, Runner, Sizes, Usable};
     pub use crate::machine::Machine;
-    pub use crate::manifest::{
-        Code, Location, Manifest, Problem, Problems, Wishes, operators_of_project, suggest,
-    };
+    pub use crate::manifest::{Manifest, Wishes, operators_of_project};
     pub use crate::model::{
         Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, TypicalSizes, Weights,
         default_architectures, default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};
     pub use crate::pipeline::{Vendored, VendoredObject};
+    pub use crate::problem::{Code, Problem, Problems, suggest};
     pub use crate::progress::{ModelEvent, Progress, Silent};
     pub use crate::session::{Job, Session, Settings};
+    pub use crate::shared_records::Question;
     pub use crate::variables::{VARIABLES, Variable};
     pub use aoti_toolchain::UserToolchain;
 

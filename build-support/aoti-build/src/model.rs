@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::json_words;
+use aoti_compiler::names;
 use aoti_compiler::schedule::Records;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
-use aoti_toolchain::{Device, UserToolchains};
+use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
 use crate::files;
@@ -281,4 +281,9 @@ pub fn default_levels(architecture: &str) -> &'static [&'static str] {
         "wasm32" => &["simd128"],
         _ => &[],
     }
+}
+
+/// What a build of CPU code asks of a toolchain.
+pub(crate) fn cpu_requirements(target: &Target) -> Requirements {
+    Requirements { archive: true, ..Requirements::cpu(target.clone()) }
 }

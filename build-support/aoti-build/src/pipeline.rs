@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::files::{self, Stamp, file_error};
 use crate::model::Weights;
 use crate::plan;
-use crate::progress::{ModelEvent, Progress};
+use crate::progress::{Forward, ModelEvent, Progress};
 use crate::session::{Job, Session};
 use crate::state::{self, Recipe, Seen, State};
 
@@ -336,15 +336,6 @@ fn retract(job: &Job) {
 /// Whether the weights go into the library. A model without weights needs no file for them.
 fn is_embedded(passing: &Passing<'_>) -> bool {
     passing.job.model.weights == Weights::Embed || passing.bundle.weights.bytes == 0
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct Forward<'a>(pub(crate) &'a dyn Progress);
-
-impl Events for Forward<'_> {
-    fn event(&self, event: &aoti_toolchain::Event<'_>) {
-        self.0.tool(event);
-    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use aoti_compiler::codegen;
 use aoti_compiler::codegen::bundle::{self, CalledFunction, DeviceUnit, SourceBundle, TranslationUnit};
-use aoti_compiler::codegen::names::DIGITS;
 use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
 use aoti_compiler::graph::Origin;
-use aoti_compiler::operators;
+use aoti_compiler::names::DIGITS;
 use aoti_compiler::target::Vendor;
 use aoti_toolchain::{
     Action, ArchiveJob, AssembleJob, CompileJob, Device, DeviceImage, DeviceJob, DevicePlan, FileContent,
@@ -178,7 +178,7 @@ pub(crate) fn operator_sources(model: &Model, bundle: &SourceBundle) -> Result<V
         let is_here = |operator: &&Operator| operator.file() == Some(path);
         let operators = model.operators.iter().filter(is_here).map(Operator::read);
         let operators = operators.collect::<Result<Vec<_>, _>>()?;
-        let prototypes = operators::prototypes(&operators).map_err(|diagnostics| Error::Model {
+        let prototypes = codegen::prototypes(&operators).map_err(|diagnostics| Error::Model {
             name: model.name.clone(),
             path: model.path.clone(),
             diagnostics,

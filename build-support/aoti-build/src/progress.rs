@@ -1,6 +1,6 @@
 //! Progress events of a build. Prints nothing itself.
 
-use aoti_toolchain::Event;
+use aoti_toolchain::{Event, Events};
 
 /// News about one model.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,4 +59,14 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn model(&self, _: &ModelEvent<'_>) {}
+}
+
+/// Passes events of tools on.
+#[derive(Clone, Copy)]
+pub(crate) struct Forward<'a>(pub(crate) &'a dyn Progress);
+
+impl Events for Forward<'_> {
+    fn event(&self, event: &Event<'_>) {
+        self.0.tool(event);
+    }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use aoti_toolchain::Environment;
 
 use crate::error::Error;
-use crate::manifest::suggest;
+use crate::problem::suggest;
 
 const VARIABLE: &str = "AOTI_BUILD";
 const CHOICES: [&str; 3] = ["auto", "bindings", "full"];

@@ -12,12 +12,11 @@ use aoti_toolchain::{
     open_store,
 };
 
-use crate::choices;
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::model::{Gpus, Model, default_architectures, default_levels};
+use crate::model::{Gpus, Model, cpu_requirements, default_architectures, default_levels};
 use crate::operators::Operator;
-use crate::state::Recipe;
+use crate::state::{self, Recipe};
 
 /// What the caller decides about all builds of a session.
 #[derive(Clone, Debug)]
@@ -88,11 +87,6 @@ struct Resolved {
     /// Architectures of a GPU that it was asked for.
     architectures: Vec<String>,
     toolchain: Arc<Toolchain>,
-}
-
-/// What a build of CPU code asks of a toolchain.
-pub(crate) fn cpu_requirements(target: &Target) -> Requirements {
-    Requirements { archive: true, ..Requirements::cpu(target.clone()) }
 }
 
 impl Session {
@@ -288,7 +282,7 @@ impl Session {
             named_weights: model.named_weights,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
-            choices: choices::as_text(&usable.records),
+            choices: state::as_text(&usable.records),
             rates: usable.rates,
             operators: model.operators.iter().map(Operator::record).collect::<Result<_, _>>()?,
             toolchain,

@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aoti_compiler::codegen::names::exported_symbol;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json::{FromJson, ToJson};
 use aoti_compiler::json_fields;
-use aoti_compiler::schedule::{KernelKey, Records};
+use aoti_compiler::names::exported_symbol;
+use aoti_compiler::schedule::{KernelKey, Records, Setting};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
@@ -57,6 +57,11 @@ pub(crate) struct Recipe {
     pub(crate) toolchain: Option<String>,
 }
 
+/// Records as a recipe has them.
+pub(crate) fn as_text(records: &Records) -> Vec<(String, String)> {
+    records.iter().map(|(key, config)| (key.to_string(), config.to_string())).collect()
+}
+
 json_fields!(Recipe {
     version,
     name,
@@ -84,7 +89,7 @@ impl Recipe {
         let mut records = Records::none();
         for (key, setting) in &self.choices {
             // Both were printed by their own types.
-            if let (Some(key), Ok(setting)) = (KernelKey::parse(key), setting.parse()) {
+            if let (Some(key), Ok(setting)) = (KernelKey::parse(key), setting.parse::<Setting>()) {
                 records.set(key, setting);
             }
         }

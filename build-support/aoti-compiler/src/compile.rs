@@ -334,7 +334,7 @@ impl OpenWay {
         let typical = first.cost_on(facts, prices);
         let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
         OpenWay {
-            setting: answer.setting.clone(),
+            setting: Setting::of_config(&answer.config).expect("stages offer what settings have a form for"),
             cost: if typical > 0.0 { answer.cost_on(facts, prices) / typical } else { 1.0 },
             parts: answer.work_on(facts).parts().map(part).collect(),
             is_shared: answer.is_shared,

@@ -2,7 +2,7 @@
 //!
 //! Stages collect diagnostics and fail once with all of them. Rendering is the caller's.
 
-use crate::graph::Origin;
+use crate::origin::Origin;
 use std::fmt;
 
 macro_rules! codes {

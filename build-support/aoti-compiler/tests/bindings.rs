@@ -9,9 +9,9 @@ use aoti_compiler::{
         bundle::Names,
         header,
         interface::{ConstantInterface, DimInterface, ElementType, Interface, ValueInterface},
-        names,
     },
     dtype::DType,
+    names,
 };
 use std::{
     fs,

@@ -6,14 +6,13 @@
 
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile, open_kernels};
-use aoti_compiler::cost::Facts;
-use aoti_compiler::dtype::DType;
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::Tensor;
 use aoti_compiler::schedule::Setting;
 use aoti_compiler::symbolic::Expr;
 use aoti_compiler::target::{MathLibrary, Tf32};
 use aoti_compiler::transform::rename::Names;
+use aoti_compiler::{cost::Facts, dtype::DType};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

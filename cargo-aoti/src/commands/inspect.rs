@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
-use aoti_compiler::codegen::names;
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_compiler::frontend;
+use aoti_compiler::names;
 use aoti_compiler::operators::Operators;
 use aoti_compiler::target::GpuTarget;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};

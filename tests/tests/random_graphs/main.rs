@@ -223,7 +223,7 @@ fn check_schedule<E: std::fmt::Display>(
     gives(case, &on_gpu, inputs, expected).map_err(|message| format!("for a GPU: {message}"))?;
     let mut records = Records::none();
     for question in &asked {
-        records.set(question.key.clone(), question.answers[1].setting.clone());
+        records.set(question.key.clone(), question.answers[1].config.clone());
     }
     if records.is_empty() {
         return Ok(());

@@ -1,14 +1,30 @@
-//! The stages of the compiler import downwards only.
+//! The stages of the compiler import downwards only, and so do the files of the build crate.
 
 use std::collections::BTreeSet;
 
 use super::{Source, sources};
 
-const COMPILER: &str = "build-support/aoti-compiler/src/";
+/// A crate whose imports are checked.
+struct Crate {
+    /// Where its sources are.
+    folder: &'static str,
+    /// Its folders and files, each of which may import what stands before it. A part of a folder that stands elsewhere is a
+    /// row of its own.
+    order: &'static [&'static str],
+    /// Files that import what stands behind them. The list only shrinks.
+    exceptions: &'static [(&'static str, &'static str)],
+}
 
-/// The folders and files of the compiler, each of which may import what stands before it. A part of a folder that stands
-/// elsewhere is a row of its own.
-const ORDER: &[&str] = &[
+const CRATES: [Crate; 2] = [
+    Crate {
+        folder: "build-support/aoti-compiler/src/",
+        order: COMPILER,
+        exceptions: &[("transform/integer_products.rs", "select")],
+    },
+    Crate { folder: "build-support/aoti-build/src/", order: BUILD, exceptions: &[] },
+];
+
+const COMPILER: &[&str] = &[
     // Data without meaning: numbers, text, expressions over sizes.
     "json",
     "halves",
@@ -16,6 +32,8 @@ const ORDER: &[&str] = &[
     "dtype",
     "random",
     "symbolic",
+    "names",
+    "origin",
     "diagnostic",
     "text",
     // What is compiled, and for what.
@@ -42,20 +60,35 @@ const ORDER: &[&str] = &[
     "compile",
 ];
 
-/// Files that import what stands behind them. The list only shrinks.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    ("diagnostic.rs", "graph"),
-    ("lower/neighbourhood.rs", "schedule"),
-    ("operators/mod.rs", "codegen"),
-    ("tuning/key.rs", "loops"),
-    ("tuning/mod.rs", "schedule"),
-    ("text/data.rs", "graph"),
-    ("text/extern_call.rs", "graph"),
-    ("text/grammar.rs", "fourier"),
-    ("text/grammar.rs", "graph"),
-    ("text/print.rs", "graph"),
-    ("transform/integer_products.rs", "select"),
-    ("transform/split_reductions.rs", "schedule"),
+const BUILD: &[&str] = &[
+    // What people are told, and files.
+    "locate",
+    "problem",
+    "error",
+    "files",
+    "progress",
+    "variables",
+    "installed",
+    "machine",
+    "layout",
+    "artefacts",
+    // What is built.
+    "operators",
+    "lock",
+    "model",
+    "manifest",
+    // How.
+    "plan",
+    "state",
+    "session",
+    "choices",
+    "shared_records",
+    "pipeline",
+    "harness",
+    // For build scripts.
+    "purpose",
+    "builder",
+    "tool",
 ];
 
 /// Macros live at the root of the crate, wherever they are defined.
@@ -67,17 +100,17 @@ const MACROS: [(&str, &str); 5] = [
     ("to_json", "json"),
 ];
 
-/// The row of [`ORDER`] that a path of names belongs to, by its longest prefix.
-fn row(names: &[&str]) -> Option<usize> {
+/// The row of an order that a path of names belongs to, by its longest prefix.
+fn row(order: &[&str], names: &[&str]) -> Option<usize> {
     (1..=names.len()).rev().find_map(|length| {
         let prefix = names[..length].join("/");
-        ORDER.iter().position(|row| *row == prefix)
+        order.iter().position(|row| *row == prefix)
     })
 }
 
 /// The module that a file is, as names from the crate's root. `None` for tests and for the root.
-fn module(path: &str) -> Option<Vec<&str>> {
-    let inside = path.strip_prefix(COMPILER)?.strip_suffix(".rs")?;
+fn module<'path>(folder: &str, path: &'path str) -> Option<Vec<&'path str>> {
+    let inside = path.strip_prefix(folder)?.strip_suffix(".rs")?;
     let mut names: Vec<&str> = inside.split('/').collect();
     if names.last() == Some(&"mod") {
         names.pop();
@@ -143,38 +176,40 @@ fn spread<'text>(
         .map_or(rest, |alias| alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
-/// The rows behind its own that a file imports.
-fn upward(source: &Source) -> BTreeSet<&'static str> {
-    let Some(names) = module(&source.path) else { return BTreeSet::new() };
-    let own = row(&names).unwrap_or_else(|| panic!("{} is in no row of `ORDER`", source.path));
+/// The rows behind its own that a file of a crate imports.
+fn upward(own: &Crate, source: &Source) -> BTreeSet<&'static str> {
+    let Some(names) = module(own.folder, &source.path) else { return BTreeSet::new() };
+    let place = row(own.order, &names).unwrap_or_else(|| panic!("{} is in no row of its order", source.path));
     let target = |path: Vec<String>| {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
         let first = MACROS.iter().find(|(name, _)| names.first() == Some(name));
-        first.map_or_else(|| row(&names), |(_, home)| row(&[home]))
+        first.map_or_else(|| row(own.order, &names), |(_, home)| row(own.order, &[home]))
     };
     let rows = paths(&source.text, names.len()).into_iter().filter_map(target);
-    rows.filter(|target| *target > own).map(|target| ORDER[target]).collect()
+    rows.filter(|target| *target > place).map(|target| own.order[target]).collect()
 }
 
 #[test]
-fn stages_of_the_compiler_import_downwards() {
+fn imports_go_downwards() {
     let sources = sources();
-    let found: BTreeSet<(&str, &str)> = sources
-        .iter()
-        .flat_map(|source| {
-            let path = source.path.strip_prefix(COMPILER).unwrap_or(&source.path);
-            upward(source).into_iter().map(move |target| (path, target))
-        })
-        .collect();
-    let listed: BTreeSet<(&str, &str)> = EXCEPTIONS.iter().copied().collect();
-    let lines = |pairs: Vec<&(&str, &str)>| {
-        pairs.iter().map(|(file, target)| format!("    ({file:?}, {target:?}),\n")).collect::<String>()
-    };
-    let new = lines(found.difference(&listed).collect());
-    assert!(new.is_empty(), "these files import what stands behind them in `ORDER`:\n{new}");
-    let gone = lines(listed.difference(&found).collect());
-    assert!(gone.is_empty(), "take these from the list of exceptions, they hold no more:\n{gone}");
-    assert_eq!(listed.len(), EXCEPTIONS.len(), "an exception is listed twice");
+    for own in CRATES {
+        let found: BTreeSet<(&str, &str)> = sources
+            .iter()
+            .flat_map(|source| {
+                let path = source.path.strip_prefix(own.folder).unwrap_or(&source.path);
+                upward(&own, source).into_iter().map(move |target| (path, target))
+            })
+            .collect();
+        let listed: BTreeSet<(&str, &str)> = own.exceptions.iter().copied().collect();
+        let lines = |pairs: Vec<&(&str, &str)>| {
+            pairs.iter().map(|(file, target)| format!("    ({file:?}, {target:?}),\n")).collect::<String>()
+        };
+        let new = lines(found.difference(&listed).collect());
+        assert!(new.is_empty(), "these files import what stands behind them in the order:\n{new}");
+        let gone = lines(listed.difference(&found).collect());
+        assert!(gone.is_empty(), "take these from the exceptions, they hold no more:\n{gone}");
+        assert_eq!(listed.len(), own.exceptions.len(), "an exception is listed twice");
+    }
 }
 
 #[test]
@@ -184,8 +219,8 @@ fn imports_are_found_in_every_form() {
                 #[cfg(test)]\nmod tests {\n    use crate::codegen;\n}\n";
     let found: BTreeSet<&str> = paths(text, 2)
         .iter()
-        .filter_map(|path| row(&path.iter().map(String::as_str).collect::<Vec<_>>()))
-        .map(|row| ORDER[row])
+        .filter_map(|path| row(COMPILER, &path.iter().map(String::as_str).collect::<Vec<_>>()))
+        .map(|row| COMPILER[row])
         .collect();
     assert_eq!(found, BTreeSet::from(["graph", "json", "loops", "select", "target"]));
     assert!(paths(text, 2).contains(&vec!["graph".to_owned(), "text".to_owned(), "print".to_owned()]));

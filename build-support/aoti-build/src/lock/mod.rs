@@ -7,11 +7,10 @@
 //! no sense is passed over with a note, as builds only ever choose among ways that are right.
 
 mod rates;
-mod read;
-mod shared;
+pub(crate) mod read;
 mod sizes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod usable;
 
 use std::collections::BTreeMap;
@@ -24,10 +23,9 @@ use aoti_toolchain::FileLock;
 
 use crate::error::Error;
 use crate::files;
-use crate::manifest::Problems;
+use crate::problem::Problems;
 
 pub use rates::Runner;
-pub use shared::Question;
 pub use sizes::Sizes;
 pub use usable::{Machines, Usable};
 

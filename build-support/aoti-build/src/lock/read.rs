@@ -9,7 +9,8 @@ use aoti_compiler::json::{FromJson, Map, Value};
 use aoti_compiler::schedule::{KernelKey, Setting};
 
 use super::{Lock, Place, Reading, Record, Sizes, VERSION, rates};
-use crate::manifest::{Code, Location, Problem};
+use crate::locate::Location;
+use crate::problem::{Code, Problem};
 
 /// More than any project has; a larger file is none of ours.
 const MOST_BYTES: usize = 64 << 20;
@@ -38,7 +39,7 @@ from_json!(Raw {
     predicted, template, tool, compiler,
 } or_default { model, kernel, others });
 
-pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
+pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
     let problem = |message: String, location: Option<Location>, help: &str| Problem {
         code: Code::Lock,
         message,

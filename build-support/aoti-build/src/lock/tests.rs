@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 const CHOICE: &str = "gemm.packed split rows 64 lanes outer grain 65536 block rows 8";
 
-pub(super) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
+pub(crate) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
     let kernel = KernelKey::parse(kernel).expect("a key");
     Place { kernel, machine: machine.to_owned(), threads, sizes: Sizes::default() }
 }
 
-pub(super) fn record(choice: &str) -> Record {
+pub(crate) fn record(choice: &str) -> Record {
     let setting: Setting = choice.parse().expect("a choice");
     Record {
         model: "net \"a\" \\\t\u{7f}".to_owned(),

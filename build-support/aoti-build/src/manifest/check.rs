@@ -8,10 +8,11 @@ use aoti_compiler::json::FromJson;
 use aoti_toolchain::{Device, UserToolchain};
 use serde_json::{Map, Value};
 
-use super::locate::{Location, Spot};
-use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
+use super::{RawModel, RawTable, Table};
+use crate::locate::{Location, Spot};
 use crate::model::{MathLibrary, Model, Names, Tf32};
 use crate::operators::{Operator, OperatorCode};
+use crate::problem::{Code, Problem, Problems, suggest};
 
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::locate::Location;
-use super::{Code, Problem, Problems, Table, suggest};
+use super::Table;
+use crate::locate::Location;
 use crate::model::Model;
+use crate::problem::{Code, Problem, Problems, suggest};
 
 const PACKAGE: &str = "package.metadata.aoti";
 const WORKSPACE: &str = "workspace.metadata.aoti";

@@ -5,8 +5,6 @@
 
 mod check;
 mod find;
-mod locate;
-mod problem;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,16 +13,13 @@ use std::sync::Arc;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
+use crate::locate::Spot;
 use crate::lock;
 use crate::model::{Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, TypicalSizes, Weights};
 use crate::operators::Operator;
-use crate::session::cpu_requirements;
+use crate::problem::Problems;
 use check::Checker;
 use find::Found;
-use locate::Spot;
-
-pub use locate::Location;
-pub use problem::{Code, Problem, Problems, suggest};
 
 /// A table with its place.
 #[derive(Clone, Debug)]
@@ -156,7 +151,7 @@ impl Wishes {
     pub fn requirements(&self, target: &Target) -> Vec<Requirements> {
         let mut all = Vec::new();
         if self.devices.is_empty() || self.is_for(Device::Cpu) {
-            all.push(cpu_requirements(target));
+            all.push(crate::model::cpu_requirements(target));
         }
         for (device, names) in [(Device::Cuda, &self.cuda), (Device::Rocm, &self.rocm)] {
             if self.is_for(device) || !names.is_empty() {

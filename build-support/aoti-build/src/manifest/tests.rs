@@ -1,6 +1,7 @@
 //! Cases of the metadata table: what is read from it, and every problem that is reported.
 
 use super::*;
+use crate::problem::{Code, Problem, suggest};
 
 fn project(manifest: &str, files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -19,10 +19,9 @@ use aoti_compiler::json_fields;
 use aoti_toolchain::{Event, Events, Outputs, Work, is_plain_file_name, is_plain_name};
 use bytes::Bytes;
 
-use super::Forward;
 use crate::error::Error;
 use crate::files::{self, file_error};
-use crate::progress::Progress;
+use crate::progress::{Forward, Progress};
 use crate::session::{Job, Session};
 
 /// Weights of more bytes than this, beyond those that lie in the model file as they are, are rather made again than kept.

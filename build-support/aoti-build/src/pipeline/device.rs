@@ -3,10 +3,10 @@
 use aoti_compiler::codegen::bundle::DeviceUnit;
 use aoti_toolchain::{Action, DeviceImage, DevicePlan};
 
-use super::{Forward, Passing, Step};
+use super::{Passing, Step};
 use crate::error::Error;
 use crate::plan;
-use crate::progress::Progress;
+use crate::progress::{Forward, Progress};
 use crate::session::Session;
 
 /// Code that is being made, one thread for each vendor.

@@ -3,11 +3,11 @@
 
 use aoti_compiler::codegen::bundle::{Goal, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use aoti_compiler::codegen::interface::{DimInterface, ElementType, Interface, ValueInterface};
-use aoti_compiler::codegen::names;
 use aoti_compiler::compile::Options;
 use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
 use aoti_compiler::dtype::DType;
 use aoti_compiler::frontend::ModelFile;
+use aoti_compiler::names;
 use bytes::Bytes;
 
 pub(crate) fn compile(model: ModelFile, options: &Options) -> Result<SourceBundle, Diagnostics> {

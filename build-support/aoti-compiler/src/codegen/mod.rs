@@ -14,13 +14,15 @@ pub mod harness;
 pub mod header;
 pub(crate) mod headers;
 pub mod interface;
-pub mod names;
 pub mod pack;
 pub mod prepare;
 pub mod run;
 mod weights;
 
+pub use cpp::external::prototypes;
+
 use crate::loops::Program;
+use crate::names;
 use crate::schedule::Schedule;
 use crate::select::Choice;
 use crate::symbolic::RangeTable;

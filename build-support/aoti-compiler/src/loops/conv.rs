@@ -16,6 +16,14 @@ pub enum Channels {
 }
 
 impl Channels {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Channels::First => "channels-first",
+            Channels::Last => "channels-last",
+        }
+    }
+
     /// What belongs to the axes of `[n, c, spatial...]`, in the order in which they lie in memory.
     pub fn in_memory<T: Clone>(self, axes: &[T]) -> Vec<T> {
         let mut ordered = axes.to_vec();

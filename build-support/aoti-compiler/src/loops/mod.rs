@@ -12,6 +12,7 @@ mod cover;
 mod external;
 pub(crate) mod flow;
 mod kernel;
+mod key;
 mod names;
 mod program;
 mod row_epilogue;

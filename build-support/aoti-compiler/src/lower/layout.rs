@@ -395,7 +395,7 @@ mod tests {
             assert_eq!(names, ["channels of a", "channels of a_2"]);
             for (position, question) in questions.iter().enumerate() {
                 let mut records = Records::none();
-                records.set(question.key.clone(), question.answers[1].setting.clone());
+                records.set(question.key.clone(), question.answers[1].config.clone());
                 let (other, again) = asked(&graph, &target, &records);
                 assert_eq!(again[position].taken, 1);
                 let (own, others) = (convolutions(&other), convolutions(&first));
@@ -404,7 +404,7 @@ mod tests {
                 }
                 records.set(question.key.clone(), Setting::Parts(4));
                 assert_eq!(asked(&graph, &target, &records).0, first, "that is no answer");
-                records.set(question.key.clone(), question.answers[0].setting.clone());
+                records.set(question.key.clone(), question.answers[0].config.clone());
                 assert_eq!(asked(&graph, &target, &records).0, first, "the first is the default");
             }
             let before = "input %z \"z\": f32[7]\n%q: f32[7] = neg %z\noutput %q \"q\"";

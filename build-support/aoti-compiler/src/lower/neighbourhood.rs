@@ -7,9 +7,8 @@ use super::turning;
 use crate::cost::{Cost, Item};
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::loops::Channels;
-use crate::schedule::Setting;
 use crate::target::Target;
-use crate::tuning::{Answer, KernelKey, Questions};
+use crate::tuning::{Answer, Config, KernelKey, Questions};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeMap;
 
@@ -70,7 +69,7 @@ impl Neighbourhood {
         } else {
             [(Channels::First, first), (Channels::Last, last)]
         };
-        let answers = places.map(|(place, cost)| Answer::new(Setting::Channels(place), cost)).to_vec();
+        let answers = places.map(|(place, cost)| Answer::new(Config::new(place.name()), cost)).to_vec();
         let key = KernelKey::of_nodes("channels", graph, (&nodes, &self.values), target);
         let recorded = questions.ask(key, answers, || about(graph, &nodes));
         places[recorded.unwrap_or(0)].0

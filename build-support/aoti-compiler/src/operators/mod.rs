@@ -6,10 +6,9 @@ mod schema;
 
 pub use schema::{Argument, Default, Returned, Schema, SchemaError, Type};
 
-use crate::codegen::cpp::external;
-use crate::codegen::names;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{self, Graph, Op};
+use crate::names;
 use indexmap::IndexMap;
 
 /// An operator as a project declares it.
@@ -98,22 +97,13 @@ pub(crate) fn link_name(symbol: &str, schema: &Schema) -> String {
     format!("aoti_operator_{symbol}_{}", schema.letters())
 }
 
-/// The declarations in C of those operators among some that are functions, each once.
-///
-/// # Errors
-/// As [`Operators::new`].
-pub fn prototypes<'o>(operators: impl IntoIterator<Item = &'o Operator>) -> Result<Vec<String>, Diagnostics> {
-    let mut all = Vec::new();
-    for operator in operators {
-        let (_, own) = declare(operator)?;
-        if let DeclaredCode::Function(symbol) = &own.code {
-            let prototype = external::prototype(symbol, &own.schema);
-            if !all.contains(&prototype) {
-                all.push(prototype);
-            }
-        }
-    }
-    Ok(all)
+/// The symbol and the schema of an operator that is a function.
+pub(crate) fn function(operator: &Operator) -> Result<Option<(String, Schema)>, Diagnostics> {
+    let (_, own) = declare(operator)?;
+    Ok(match own.code {
+        DeclaredCode::Function(symbol) => Some((symbol, own.schema)),
+        DeclaredCode::Graph(_) => None,
+    })
 }
 
 impl Operators {
@@ -220,6 +210,7 @@ fn graph_of(name: &str, schema: &Schema, text: &str) -> Result<Graph, Diagnostic
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::prototypes;
 
     fn function(name: &str, schema: &str, symbol: &str) -> Operator {
         let code = OperatorCode::Function(symbol.to_owned());

@@ -6,6 +6,7 @@ use super::joints::Joint;
 use super::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
 use crate::loops::Channels;
 use crate::select::{Choice, Conv, Gemm, Template};
+use crate::tuning::Config;
 use std::fmt;
 
 /// What a record decides.
@@ -79,7 +80,18 @@ pub enum Layout {
     Fixed,
 }
 
+impl From<Setting> for Config {
+    fn from(setting: Setting) -> Config {
+        Config::new(setting.to_string())
+    }
+}
+
 impl Setting {
+    /// What a configuration means, if anything.
+    pub fn of_config(config: &Config) -> Option<Setting> {
+        config.as_str().parse().ok()
+    }
+
     /// What distinguishes a kernel that is computed and laid out so.
     pub fn of(choice: &Choice, mapping: &Mapping) -> Setting {
         let layout = match mapping {

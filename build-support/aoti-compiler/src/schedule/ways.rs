@@ -10,7 +10,7 @@ use crate::loops::{Kernel, Program};
 use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
 use crate::target::Target;
-use crate::tuning::{Answer, KernelKey, Question, Records};
+use crate::tuning::{Answer, Config, KernelKey, Question, Records};
 
 /// One way to run a kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,7 +41,7 @@ pub(super) fn decide(
     } else {
         records.get(&KernelKey::of(program, kernel, target))
     };
-    let found = recorded.and_then(|setting| all.iter().position(|way| way.setting() == *setting));
+    let found = recorded.and_then(|config| all.iter().position(|way| Config::from(way.setting()) == *config));
     let Way { choice, mapping, .. } = all.swap_remove(found.unwrap_or(0));
     (choice, mapping)
 }
@@ -56,13 +56,14 @@ pub fn question(
 ) -> Question {
     let ways = ways(program, kernel, ranges, target);
     let answer = |way: &Way| Answer {
-        setting: way.setting(),
+        config: way.setting().into(),
         cost: way.cost,
         is_shared: way.is_shared,
         shares: way.shares,
     };
     let answers: Vec<Answer> = ways.iter().map(answer).collect();
-    let taken = answers.iter().position(|answer| answer.setting == *own).unwrap_or(0);
+    let own = Config::from(own.clone());
+    let taken = answers.iter().position(|answer| answer.config == own).unwrap_or(0);
     let (key, sizes) = KernelKey::with_sizes(program, &[kernel], target);
     Question { key, sizes, about: kernel.name.clone(), answers, taken }
 }

@@ -1,7 +1,9 @@
 //! Walks over text: words, numbers, strings and bracketed lists, with the place of every fault.
 
-use super::data::GENERATED_BYTES;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+
+/// All data that one text may generate with `splat` and `random`, in bytes.
+pub(crate) const GENERATED_BYTES: usize = 256 << 20;
 
 /// Text that does not parse.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,7 +72,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes from the bytes that one text may generate.
-    pub(super) fn spend(&mut self, bytes: usize) -> Result<(), SyntaxError> {
+    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), SyntaxError> {
         match self.budget.checked_sub(bytes) {
             Some(rest) => {
                 self.budget = rest;

@@ -44,6 +44,7 @@ pub use quantised_products::quantised_products;
 pub use simplify::simplify;
 pub use skinny_weights::store_skinny_weights;
 pub use splats::fold_splats;
+pub(crate) use split_reductions::PARTS;
 pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
 pub use widen::widen;

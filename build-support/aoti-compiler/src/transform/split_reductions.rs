@@ -11,11 +11,13 @@ use self::parts::split_reduction;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::cost::{Cost, Item};
 use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
-use crate::schedule::Setting;
 use crate::symbolic::Expr;
 use crate::target::{ProductSplits, Splits, Target};
-use crate::tuning::{Answer, KernelKey, Questions};
+use crate::tuning::{Answer, Config, KernelKey, Questions};
 use cranelift_entity::SecondaryMap;
+
+/// The word of a configuration that splits a reduction; its parameter is the number of parts.
+pub(crate) const PARTS: &str = "parts";
 
 /// How far a sum may be from those that are split without a record, in length or in work that there is without, so that
 /// splitting it is worth measuring; and how many times more or fewer parts are.
@@ -158,11 +160,11 @@ impl Sum {
 
     /// A cut as an answer. More parts than typical are more work for one thread.
     fn answer(&self, cut: Option<Cut>, typical: Option<Cut>) -> Answer {
-        let Some(Cut { parts, .. }) = cut else { return Answer::new(Setting::Parts(1), self.work) };
+        let Some(Cut { parts, .. }) = cut else { return Answer::new(Config::new(PARTS).with(1), self.work) };
         let between = 2.0 * parts as f64 * self.results as f64;
         let cost = self.work.and(Item::Access, between).and_kernel();
         let is_shared = typical.is_none_or(|typical| parts > typical.parts);
-        Answer { is_shared, ..Answer::new(Setting::Parts(parts), cost) }
+        Answer { is_shared, ..Answer::new(Config::new(PARTS).with(parts), cost) }
     }
 
     /// The sum of parts.

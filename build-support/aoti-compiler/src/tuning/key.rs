@@ -2,14 +2,12 @@
 //!
 //! Buffers, values and symbols have numbers by the order in which the text mentions them, so that neither names nor weights nor
 //! the rest of a model are part of a key. The key of two kernels that may become one is a digest of both, in which what they
-//! share has one number; that of a question about a graph is one of the nodes that it concerns.
+//! share has one number; that of a question about a graph is one of the nodes that it concerns. Keys of
+//! kernels are made in `loops/key.rs`.
 
 use crate::graph::text::print_part;
 use crate::graph::{Graph, Node, SymbolInfo, ValueId};
-use crate::loops::text::print_kernel;
-use crate::loops::{BufferId, Kernel, Program, Storage};
 use crate::target::Target;
-use crate::text::bracketed;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write;
@@ -22,29 +20,6 @@ const DIGITS: usize = 16;
 pub struct KernelKey(String);
 
 impl KernelKey {
-    /// The key of a kernel.
-    pub fn of(program: &Program, kernel: &Kernel, target: &Target) -> KernelKey {
-        KernelKey::with_sizes(program, &[kernel], target).0
-    }
-
-    /// The key of a kernel, or of two that may become one, and the sizes that it leaves open: positions among the symbols
-    /// of the program, in the order of their roles. Kernels of one key have as many, each of the same meaning.
-    pub fn with_sizes(program: &Program, kernels: &[&Kernel], target: &Target) -> (KernelKey, Vec<usize>) {
-        let (text, sizes) = canonical(program, kernels, target);
-        (KernelKey::digest(&text), sizes)
-    }
-
-    /// The key of another question of some kind about a kernel than how it runs.
-    pub fn of_kernel(
-        what: &str,
-        program: &Program,
-        kernel: &Kernel,
-        target: &Target,
-    ) -> (KernelKey, Vec<usize>) {
-        let (text, sizes) = canonical(program, &[kernel], target);
-        (KernelKey::digest(&format!("{what}\n{text}")), sizes)
-    }
-
     /// The key of a question of some kind about nodes of a graph and values among theirs, and the sizes that it leaves open.
     pub fn of_nodes(
         what: &str,
@@ -58,7 +33,8 @@ impl KernelKey {
         (KernelKey::digest(&(text + &ranges)), sizes)
     }
 
-    fn digest(text: &str) -> KernelKey {
+    /// The key of a text in which all names are roles.
+    pub(crate) fn digest(text: &str) -> KernelKey {
         KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned())
     }
 
@@ -75,33 +51,8 @@ impl fmt::Display for KernelKey {
     }
 }
 
-/// What kernels compute, and what their ways depend on, as text with roles for names; and the symbols in it.
-fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> (String, Vec<usize>) {
-    let (mut roles, mut text) = (Roles::default(), kind_of(target));
-    for kernel in kernels {
-        text.push_str(&roles.renamed(&print_kernel(program, kernel)));
-    }
-    // Shapes may name further symbols, and so come before the ranges of all.
-    for (buffer, role) in roles.buffers() {
-        let own = &program.buffers[buffer];
-        let storage = match own.storage {
-            Storage::Constant(_) => "constant".to_owned(),
-            Storage::Input(_)
-            | Storage::Output(_)
-            | Storage::State(_)
-            | Storage::Generator
-            | Storage::Temporary => "memory".to_owned(),
-            Storage::Row { outer } => format!("row {outer}"),
-        };
-        let shape = roles.renamed(&bracketed(&own.shape));
-        let _ = writeln!(text, "{role}: {}{shape} {storage}", own.dtype);
-    }
-    let (sizes, ranges) = roles.ranges(&program.symbols);
-    (text + &ranges, sizes)
-}
-
 /// The kind of a target: levels of processors share a schedule.
-fn kind_of(target: &Target) -> String {
+pub(crate) fn kind_of(target: &Target) -> String {
     match target {
         Target::Cpu(_) => "cpu\n".to_owned(),
         Target::Gpu(gpu) => format!("gpu {}\n", gpu.architecture),
@@ -110,7 +61,7 @@ fn kind_of(target: &Target) -> String {
 
 /// New numbers for buffers, sizes, axes and places in the user's program, each in the order in which they come.
 #[derive(Default)]
-pub(super) struct Roles {
+pub(crate) struct Roles {
     numbers: BTreeMap<(char, u32), usize>,
     counts: BTreeMap<char, usize>,
     /// Whether axes keep their numbers: those of a graph's coordinates mean something.
@@ -118,7 +69,8 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    pub(super) fn renamed(&mut self, text: &str) -> String {
+    /// The text with roles for names.
+    pub(crate) fn renamed(&mut self, text: &str) -> String {
         let mut renamed = String::with_capacity(text.len());
         let mut rest = text;
         let (mut after_site, mut after_percent, mut depth) = (false, false, 0_usize);
@@ -177,12 +129,13 @@ impl Roles {
         all.into_iter().map(|(role, index)| (index, format!("{kind}{role}"))).collect()
     }
 
-    fn buffers(&self) -> Vec<(BufferId, String)> {
-        self.of_kind('b').into_iter().map(|(index, role)| (BufferId::from_u32(index), role)).collect()
+    /// The numbers of buffers that were mentioned, with their roles.
+    pub(crate) fn buffers(&self) -> Vec<(u32, String)> {
+        self.of_kind('b')
     }
 
     /// The sizes that were mentioned, and a line for the range of each.
-    fn ranges(&self, symbols: &[SymbolInfo]) -> (Vec<usize>, String) {
+    pub(crate) fn ranges(&self, symbols: &[SymbolInfo]) -> (Vec<usize>, String) {
         let (mut sizes, mut text) = (Vec::new(), String::new());
         for (index, role) in self.of_kind('s') {
             let symbol = index as usize;

@@ -5,14 +5,16 @@
 //! kernels become one and how each of them runs afterwards. What is asked is noted, so that it can be measured. A record
 //! with an answer that a question does not have is passed over: records never make a wrong build. Measures nothing.
 
+mod config;
 mod key;
 #[cfg(test)]
 mod tests;
 
+pub use config::Config;
 pub use key::KernelKey;
+pub(crate) use key::{Roles, kind_of};
 
 use crate::cost::{Cost, Facts, Item, Prices, Shares};
-use crate::schedule::Setting;
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.
@@ -34,7 +36,7 @@ pub struct Question {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
     /// What is done.
-    pub setting: Setting,
+    pub config: Config,
     /// What that is thought to cost; only ratios between the answers to one question mean anything.
     pub cost: Cost,
     /// Whether it has nothing to offer beside another answer but work for more threads.
@@ -45,8 +47,8 @@ pub struct Answer {
 
 impl Answer {
     /// An answer that is worth trying on one thread, too.
-    pub fn new(setting: Setting, cost: Cost) -> Answer {
-        Answer { setting, cost, is_shared: false, shares: None }
+    pub fn new(config: impl Into<Config>, cost: Cost) -> Answer {
+        Answer { config: config.into(), cost, is_shared: false, shares: None }
     }
 
     /// The work that one of the threads does: its part, and sharing it.
@@ -67,9 +69,9 @@ impl Answer {
     }
 }
 
-/// Settings by the keys of what they decide. A setting that there is not is passed over.
+/// Configurations by the keys of what they decide. One that a question does not have is ignored.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Records(BTreeMap<KernelKey, Setting>);
+pub struct Records(BTreeMap<KernelKey, Config>);
 
 impl Records {
     /// No records: everything is decided by what it is thought to cost.
@@ -82,18 +84,18 @@ impl Records {
         self.0.is_empty()
     }
 
-    /// Records a setting in the place of an earlier one.
-    pub fn set(&mut self, key: KernelKey, setting: Setting) {
-        self.0.insert(key, setting);
+    /// Records a configuration in the place of an earlier one.
+    pub fn set(&mut self, key: KernelKey, config: impl Into<Config>) {
+        self.0.insert(key, config.into());
     }
 
     /// All of them, in the order of their keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&KernelKey, &Setting)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&KernelKey, &Config)> {
         self.0.iter()
     }
 
     /// What is recorded under a key.
-    pub fn get(&self, key: &KernelKey) -> Option<&Setting> {
+    pub fn get(&self, key: &KernelKey) -> Option<&Config> {
         self.0.get(key)
     }
 }
@@ -123,8 +125,8 @@ impl Questions {
         answers: Vec<Answer>,
         about: impl FnOnce() -> String,
     ) -> Option<usize> {
-        let setting = self.records.get(&key);
-        let recorded = setting.and_then(|own| answers.iter().position(|answer| answer.setting == *own));
+        let config = self.records.get(&key);
+        let recorded = config.and_then(|own| answers.iter().position(|answer| answer.config == *own));
         let taken = recorded.unwrap_or(0);
         if self.asked.iter().all(|question| question.key != key) {
             self.asked.push(Question { key, sizes, about: about(), answers, taken });

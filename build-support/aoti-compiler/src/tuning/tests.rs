@@ -6,7 +6,7 @@ use crate::loops::Program;
 use crate::loops::text::parse;
 use crate::schedule::mapping::{Block, Split};
 use crate::schedule::setting::Layout;
-use crate::schedule::{Way, decide, verify, ways};
+use crate::schedule::{Setting, Way, decide, verify, ways};
 use crate::target::Target;
 
 const CPU: [&str; 1] = ["x86-64-v4"];

@@ -57,7 +57,7 @@ impl Version {
             } else {
                 cmd!(shell, "git worktree add --force --detach {source} {hash}").quiet().run()?;
             }
-            let built = build(workspace, &source)?;
+            let built = build(workspace, &source, &folder.join("build"))?;
             fs::create_dir_all(&own)?;
             fs::copy(built, &program)?;
         }
@@ -71,7 +71,7 @@ impl Version {
 
     /// What the working tree holds now.
     pub(super) fn of_tree(workspace: &Workspace, folder: &Path) -> Result<Version> {
-        let built = build(workspace, &workspace.root)?;
+        let built = build(workspace, &workspace.root, &workspace.target_directory()?)?;
         // Later builds must not change it while it runs.
         let program = folder.join(format!("cargo-aoti{}", std::env::consts::EXE_SUFFIX));
         fs::create_dir_all(folder)?;
@@ -115,10 +115,10 @@ impl Version {
     }
 }
 
-/// The program that a folder's sources make. All versions share what they depend on.
-fn build(workspace: &Workspace, source: &Path) -> Result<PathBuf> {
+/// The program that a folder's sources make. Worktrees do not share a folder of artefacts: cargo takes a crate of one for that
+/// of another.
+fn build(workspace: &Workspace, source: &Path, target: &Path) -> Result<PathBuf> {
     let (shell, cargo) = (&workspace.shell, &workspace.cargo);
-    let target = workspace.target_directory()?;
     let manifest = source.join("Cargo.toml");
     cmd!(
         shell,

@@ -6,9 +6,10 @@ use crate::aten::{
 };
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
+use crate::graph::text::parse_scalar;
 use crate::graph::{Origin, Scalar};
 use crate::symbolic::Expr;
-use crate::text::{Cursor, SyntaxError, parse_scalar};
+use crate::text::{Cursor, SyntaxError};
 
 /// Parses the text form. A fault is reported with line and column; the result is not verified.
 pub fn parse(text: &str) -> Result<Program, Diagnostics> {

@@ -4,12 +4,12 @@ use super::{KEYWORDS, contiguous, is_plain};
 use crate::aten::{
     Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput, TensorMeta,
 };
-use crate::graph::{Origin, Scalar};
-use crate::symbolic::Expr;
-use crate::text::{
+use crate::graph::text::{
     Detail, bracketed, condition_text, constant_text, guard_line, origin_text, print_scalar, quoted,
     symbol_line,
 };
+use crate::graph::{Origin, Scalar};
+use crate::symbolic::Expr;
 use std::collections::BTreeSet;
 
 /// The whole program; [`super::parse`] gives it back.

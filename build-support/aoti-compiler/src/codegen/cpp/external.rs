@@ -5,6 +5,7 @@ use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::terms::literal as number_literal;
 use crate::codegen::foreign::literal;
+use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
 use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar};
 use crate::loops::{BufferId, ExternKernel};
@@ -49,9 +50,28 @@ impl From<&Argument> for Parameter {
     }
 }
 
+/// The declarations in C of those operators among some that are functions, each once.
+///
+/// # Errors
+/// As [`operators::Operators::new`].
+pub fn prototypes<'o>(
+    operators: impl IntoIterator<Item = &'o operators::Operator>,
+) -> Result<Vec<String>, Diagnostics> {
+    let mut all = Vec::new();
+    for operator in operators {
+        if let Some((symbol, schema)) = operators::function(operator)? {
+            let prototype = prototype(&symbol, &schema);
+            if !all.contains(&prototype) {
+                all.push(prototype);
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// The declaration of the function of an operator, as C and C++ have it: with the name that its source says, which is not what
 /// the linker calls it.
-pub(crate) fn prototype(symbol: &str, schema: &Schema) -> String {
+fn prototype(symbol: &str, schema: &Schema) -> String {
     let parameters = schema.arguments.iter().map(Parameter::from);
     let own = declaration(symbol, parameters, schema.functions_results());
     format!("{own} __asm__({:?});\n", operators::link_name(symbol, schema))

@@ -3,9 +3,9 @@
 use super::{DeviceText, index_type, print_kernel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::{FunctionId, join_origins};
-use crate::codegen::names::{Language, Namer};
 use crate::codegen::run::{Call, Callees, Launch, LaunchPart, LaunchShape, Library, Operands};
 use crate::loops::{KernelId, KernelKind};
+use crate::names::{Language, Namer};
 use crate::schedule::Schedule;
 use crate::select::{LibraryProduct, library_product};
 use crate::symbolic::{RangeTable, Symbol};

@@ -3,9 +3,9 @@
 use super::functions::Functions;
 use crate::codegen::foreign::comment;
 use crate::codegen::functions::notes;
-use crate::codegen::names;
 use crate::codegen::run::{RunPlan, plan_with, run_body};
 use crate::codegen::weights::Layout;
+use crate::names;
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::Vendor;

@@ -19,12 +19,26 @@
 //! 0 .. 9, by a fixed generator). `weight` before the `=` says that other elements may be given at run time, `from K
 //! graph {...}` behind the data that they are output K of a graph over weights. Printing and parsing again gives an
 //! equal graph.
+//!
+//! Symbols, guards, constants and calls occur in the text forms of programs, loops and schedules too, which use what stands
+//! in `statements.rs`, `grammar.rs`, `data.rs` and `extern_call.rs` here.
 
+mod data;
+mod extern_call;
+mod grammar;
 mod ops;
 mod parse;
 mod print;
+mod statements;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use data::{clip, parse_scalar, print_scalar};
+pub(crate) use extern_call::extern_text;
+pub(crate) use statements::{
+    Detail, bracketed, condition_text, constant_text, conv_text, guard_line, guard_text, note_line,
+    origin_text, quoted, quoted_name, range_text, symbol_line,
+};
 
 pub use parse::parse;
 pub(crate) use parse::parse_nested;

@@ -2,9 +2,10 @@
 
 use super::parse::{Parser, Scope};
 use crate::dtype::DType;
+use crate::graph::text::clip;
 use crate::graph::{BinaryOp, Combine, ConstantId, Coord, Op, ReduceOp, Routine, ScanOp, UnaryOp, ValueId};
 use crate::symbolic::Symbol;
-use crate::text::{SyntaxError, clip};
+use crate::text::SyntaxError;
 
 impl<'a> Parser<'_, 'a> {
     /// An operator with its operands; numbers are taken as `dtype`, the type of the first result.

@@ -2,10 +2,11 @@
 
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
+use crate::graph::text::clip;
 use crate::graph::{
     ConstantId, Graph, Input, InputRole, Node, Origin, OriginId, Output, OutputRole, Value, ValueId,
 };
-use crate::text::{Cursor, SyntaxError, clip};
+use crate::text::{Cursor, SyntaxError};
 use cranelift_entity::EntityRef;
 use indexmap::IndexMap;
 

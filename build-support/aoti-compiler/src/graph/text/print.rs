@@ -1,11 +1,11 @@
 //! Prints graphs.
 
-use crate::graph::{Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
-use crate::symbolic::Expr;
-use crate::text::{
+use crate::graph::text::{
     Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, origin_text,
     print_scalar, quoted, quoted_name, symbol_line,
 };
+use crate::graph::{Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
+use crate::symbolic::Expr;
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Write};
 

@@ -77,7 +77,7 @@ struct Unproven {
 
 fn finding(program: &Program, unproven: &Unproven) -> String {
     let Unproven { kernel, goal } = unproven;
-    let shape = crate::text::bracketed(&program.buffers[goal.buffer].shape);
+    let shape = crate::graph::text::bracketed(&program.buffers[goal.buffer].shape);
     format!(
         "kernel `{}`: {} {}{shape} outside its bounds where `{}` is negative",
         program.kernels[*kernel].name,

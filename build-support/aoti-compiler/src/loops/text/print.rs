@@ -2,6 +2,10 @@
 
 use super::plain_access;
 use crate::dtype::DType;
+use crate::graph::text::{
+    Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, note_line,
+    print_scalar, quoted, quoted_name, symbol_line,
+};
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
     Access, Accumulator, Attention, Axis, BufferId, Channels, Convolution, Effect, Guard, Index, Kernel,
@@ -9,10 +13,6 @@ use crate::loops::{
     Term, TypedTerm,
 };
 use crate::symbolic::Expr;
-use crate::text::{
-    Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, note_line,
-    print_scalar, quoted, quoted_name, symbol_line,
-};
 use cranelift_entity::EntityRef;
 
 /// The whole program; [`super::parse`] gives it back.

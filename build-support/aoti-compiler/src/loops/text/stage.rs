@@ -4,10 +4,11 @@ use super::parse::Parser;
 use super::plain_access;
 use super::print::zero;
 use crate::dtype::DType;
+use crate::graph::text::{clip, parse_scalar};
 use crate::graph::{BinaryOp, Combine, UnaryOp};
 use crate::loops::{Access, Axis, Effect, Guard, Index, Stage, Term, TermId, TypedTerm};
 use crate::symbolic::Expr;
-use crate::text::{SyntaxError, clip, parse_scalar};
+use crate::text::SyntaxError;
 
 impl Parser<'_, '_> {
     /// Terms and effects in braces.

@@ -41,7 +41,9 @@ struct Outcome {
 /// What is answered to a question about a pair, in their order.
 fn joints(question: &Question) -> Vec<Joint> {
     let joint = |answer: &Answer| {
-        let Setting::Pair(joint) = answer.setting else { panic!("no answer of a pair: {answer:?}") };
+        let Some(Setting::Pair(joint)) = Setting::of_config(&answer.config) else {
+            panic!("no answer of a pair: {answer:?}")
+        };
         joint
     };
     question.answers.iter().map(joint).collect()
@@ -86,15 +88,15 @@ fn other_answers_give_the_same(graph: &Graph, target: &Target, asked: &[Question
     };
     let (first, mut all) = (check(&Records::none()), Records::none());
     for question in asked {
-        all.set(question.key.clone(), question.answers.last().expect("there are several").setting.clone());
+        all.set(question.key.clone(), question.answers.last().expect("there are several").config.clone());
     }
     for question in asked.iter().take(3) {
         let mut records = Records::none();
         for answer in &question.answers[1..] {
-            records.set(question.key.clone(), answer.setting.clone());
+            records.set(question.key.clone(), answer.config.clone());
             assert_ne!(check(&records).program, first.program, "{question:?}");
         }
-        records.set(question.key.clone(), question.answers[0].setting.clone());
+        records.set(question.key.clone(), question.answers[0].config.clone());
         assert_eq!(check(&records), first, "the first is the default");
         // What is said of a kernel answers no other question.
         let kernel = first.program.kernels.keys().next().expect("there is a kernel");

@@ -115,7 +115,7 @@ fn on_gpus_pairs_are_questions_too() {
             .iter()
             .map(|answer| {
                 let mut records = Records::none();
-                records.set(pair.key.clone(), answer.setting.clone());
+                records.set(pair.key.clone(), answer.config.clone());
                 let own = run(&records).schedule;
                 assert_eq!(verify(&own), Vec::<String>::new());
                 gives_the_same(&graph, &own);
@@ -144,7 +144,7 @@ fn where_rows_are_kept_on_gpus_can_be_measured() {
     let (graph, target) = (graph_of(READ_TWICE), gpu());
     let Outcome { schedule, asked, .. } = scheduled_for(&graph, &target, &Records::none());
     let [question] = &asked[..] else { panic!("one question: {asked:?}") };
-    let settings: Vec<String> = question.answers.iter().map(|answer| answer.setting.to_string()).collect();
+    let settings: Vec<String> = question.answers.iter().map(|answer| answer.config.to_string()).collect();
     assert_eq!(settings, ["rows-kept", "rows-read-again"]);
     let prices = target.prices();
     assert!(prices.total(&question.answers[0].cost) < prices.total(&question.answers[1].cost));
@@ -158,7 +158,7 @@ fn where_rows_are_kept_on_gpus_can_be_measured() {
     assert!(prices.total(&all[0].cost) < prices.total(&all[1].cost));
     other_ways_give_the_same(&graph, &schedule);
     let mut records = Records::none();
-    records.set(question.key.clone(), question.answers[1].setting.clone());
+    records.set(question.key.clone(), question.answers[1].config.clone());
     let again = scheduled_for(&graph, &target, &records).schedule;
     let kernel = again.program.kernels.values().next().expect("one kernel");
     assert_ne!(KernelKey::of(&again.program, kernel, &target), question.key);

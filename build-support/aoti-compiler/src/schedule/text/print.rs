@@ -1,6 +1,7 @@
 //! Prints schedules.
 
 use super::TEMPLATES;
+use crate::graph::text::{Detail, bracketed, quoted};
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
@@ -9,7 +10,6 @@ use crate::schedule::mapping::{
 };
 use crate::select::{Choice, Form, Packing, Scratch, Template};
 use crate::target::{MathLibrary, Target, Tf32};
-use crate::text::{Detail, bracketed, quoted};
 use std::fmt::Write;
 
 /// The whole schedule; [`super::parse`] gives it back.

@@ -12,6 +12,7 @@ use crate::schedule::joints::Joint;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
 use crate::text::{Cursor, SyntaxError};
+use crate::transform::PARTS;
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,9 +21,9 @@ impl fmt::Display for Setting {
         let (template, layout) = match self {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
-            Setting::Parts(parts) => return write!(f, "parts {parts}"),
+            Setting::Parts(parts) => return write!(f, "{PARTS} {parts}"),
             Setting::Held(held) => return f.write_str(held_text(*held)),
-            Setting::Channels(place) => return f.write_str(channels_text(*place)),
+            Setting::Channels(place) => return f.write_str(place.name()),
         };
         f.write_str(template_text(*template))?;
         match layout {
@@ -77,13 +78,6 @@ fn held_text(held: Held) -> &'static str {
     }
 }
 
-fn channels_text(place: Channels) -> &'static str {
-    match place {
-        Channels::First => "channels-first",
-        Channels::Last => "channels-last",
-    }
-}
-
 fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     if let Some(joint) =
         [Joint::Fused, Joint::Apart].into_iter().find(|joint| cursor.eat_word(joint_text(*joint)))
@@ -91,7 +85,7 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         return Ok(Setting::Pair(joint));
     }
     let places = [Channels::First, Channels::Last];
-    if let Some(place) = places.into_iter().find(|place| cursor.eat_word(channels_text(*place))) {
+    if let Some(place) = places.into_iter().find(|place| cursor.eat_word(place.name())) {
         return Ok(Setting::Channels(place));
     }
     if let Some(held) =
@@ -99,7 +93,7 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     {
         return Ok(Setting::Held(held));
     }
-    if cursor.eat_word("parts") {
+    if cursor.eat_word(PARTS) {
         return Ok(Setting::Parts(cursor.number()?));
     }
     let template = template(cursor)?;

@@ -7,7 +7,7 @@ use crate::interpret::{Tensor, evaluate};
 use crate::schedule::Setting;
 use crate::target::Target;
 use crate::transform::dce;
-use crate::tuning::{Question, Questions, Records};
+use crate::tuning::{Config, Question, Questions, Records};
 
 /// How many reductions there are in a graph for a target.
 #[track_caller]
@@ -165,11 +165,11 @@ fn into_how_many_parts_is_a_question() {
             .collect();
         let expected = evaluate(&graph, &inputs).expect("it runs");
         for (position, answer) in question.answers.iter().enumerate() {
-            assert!(question.answers[..position].iter().all(|other| other.setting != answer.setting));
-            let text = answer.setting.to_string();
-            assert_eq!(text.parse::<Setting>().as_ref(), Ok(&answer.setting), "{text}");
+            assert!(question.answers[..position].iter().all(|other| other.config != answer.config));
+            let text = answer.config.to_string();
+            assert_eq!(text.parse::<Setting>().map(Config::from).as_ref(), Ok(&answer.config), "{text}");
             let mut records = Records::none();
-            records.set(question.key.clone(), answer.setting.clone());
+            records.set(question.key.clone(), answer.config.clone());
             let (split, again) = asked(body, &cpu, &records);
             assert_eq!((again[0].taken, &again[0].key), (position, &question.key));
             assert_eq!(split == first, position == 0, "{text}");

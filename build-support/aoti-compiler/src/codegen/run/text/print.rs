@@ -4,8 +4,8 @@ use crate::codegen::run::{
     Action, Allocate, Assert, Call, Condition, Expanded, InitialState, KernelFacts, Launch, LaunchPart, Map,
     Place, Pointer, Product, Read, RunPlan,
 };
+use crate::graph::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
 use crate::select::Scratch;
-use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
 
 /// The whole plan; [`super::parse`] gives it back.
 pub fn print(plan: &RunPlan) -> String {

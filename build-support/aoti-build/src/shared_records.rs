@@ -9,11 +9,10 @@ use std::path::Path;
 use aoti_compiler::schedule::Setting;
 use aoti_toolchain::Work;
 
-use super::{Lock, Place, Record, read};
 use crate::error::Error;
 use crate::files::{self, file_error};
-use crate::pipeline::Forward;
-use crate::progress::Progress;
+use crate::lock::{Lock, Place, Record, read};
+use crate::progress::{Forward, Progress};
 use crate::session::Session;
 
 const OUTPUT: &str = "record.toml";
@@ -90,8 +89,8 @@ impl Question<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{place, record};
     use super::*;
+    use crate::lock::tests::{place, record};
 
     #[test]
     fn only_the_answer_to_the_question_counts() {

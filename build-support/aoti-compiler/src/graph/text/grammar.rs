@@ -1,6 +1,5 @@
 //! Parses what occurs in every form.
 
-use super::cursor::{Cursor, SyntaxError};
 use super::data;
 use crate::dtype::DType;
 use crate::fourier::{Form, Fourier, LONGEST, Norm};
@@ -9,6 +8,7 @@ use crate::graph::{
     SymbolSource, TensorType,
 };
 use crate::symbolic::{self, Expr, Interval, Symbol};
+use crate::text::{Cursor, SyntaxError};
 use std::sync::Arc;
 
 /// Longer expressions are refused: simplification takes more than linear time.

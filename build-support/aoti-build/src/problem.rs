@@ -4,7 +4,7 @@ use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::locate::Location;
+use crate::locate::Location;
 
 /// The kind of a problem; its number never changes meaning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

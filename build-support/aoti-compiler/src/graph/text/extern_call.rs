@@ -1,10 +1,10 @@
 //! Calls of users' functions in text: `"mylib::scaled" "aoti_operator_mylib_scaled_TfIRM"
 //! (tensor, float 2.0, ints none) to (one, list 2)`.
 
-use super::cursor::{Cursor, SyntaxError};
 use super::data::{parse_scalar, print_scalar};
-use super::print::quoted;
+use super::statements::quoted;
 use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar};
+use crate::text::{Cursor, SyntaxError};
 
 /// A call without its operands.
 pub(crate) fn extern_text(call: &ExternCall) -> String {

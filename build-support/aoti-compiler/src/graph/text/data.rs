@@ -1,17 +1,14 @@
 //! Numbers and the data of constants as text.
 
-use super::cursor::{Cursor, SyntaxError};
 use crate::dtype::DType;
 use crate::graph::Scalar;
 use crate::halves::{Bf16, F16};
 use crate::random::SplitMix64;
+use crate::text::{Cursor, SyntaxError};
 use std::fmt::Write;
 
 /// Constants of at most this many elements are printed as lists.
 const LISTED: usize = 16;
-
-/// All data that one text may generate with `splat` and `random`, in bytes.
-pub(super) const GENERATED_BYTES: usize = 256 << 20;
 
 /// A number; floating-point ones always have a point, an exponent or a name. NaN of other bits is `nan:BITS`.
 pub(crate) fn print_scalar(number: Scalar) -> String {
