@@ -36,3 +36,17 @@ pub fn arm_compiler() -> bool {
 pub fn arm_emulator() -> bool {
     are_there("qemu", &["qemu-aarch64"])
 }
+
+/// Zig's compiler: on `PATH`, or where the variable of cargo-zigbuild says.
+pub fn zig() -> bool {
+    let program = std::env::var("CARGO_ZIGBUILD_ZIG_PATH").unwrap_or_else(|_| "zig".to_owned());
+    are_there("zig", &[&program])
+}
+
+/// What runs programs for Windows: wine, which some distributions keep off `PATH`.
+pub fn wine() -> Option<String> {
+    const PROGRAMS: [&str; 3] = ["wine64", "wine", "/usr/lib/wine/wine64"];
+    let runs = |program: &&str| Command::new(program).arg("--version").output().is_ok();
+    let found = PROGRAMS.into_iter().find(runs).map(str::to_owned);
+    found.or_else(|| is_absent("wine", "wine64").then(String::new))
+}

@@ -100,29 +100,13 @@ pub fn needed_libraries(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
     Ok(File::read(bytes)?.needed)
 }
 
-/// The versions of symbols that a shared library or executable asks of others (`libm.so.6`, `GLIBC_2.29`), sorted.
+/// The versions of symbols that a shared library or executable asks of others (`libm.so.6`, `GLIBC_2.29`), sorted; none where
+/// the format has no versions.
 ///
 /// # Errors
 /// [`AuditError::Unreadable`].
 pub fn needed_versions(bytes: &[u8]) -> Result<Vec<(String, String)>, AuditError> {
-    let file = parse(bytes)?;
-    let (endian, data) = (file.endian(), file.data());
-    let sections = file.elf_header().sections(endian, data).map_err(unreadable)?;
-    let Some((needs, link)) = sections.gnu_verneed(endian, data).map_err(unreadable)? else {
-        return Ok(Vec::new());
-    };
-    let strings = sections.strings(endian, data, link).map_err(unreadable)?;
-    let mut found = BTreeSet::new();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    for need in needs {
-        let (need, versions) = need.map_err(unreadable)?;
-        let library = text(need.file(endian, strings).map_err(unreadable)?);
-        for version in versions {
-            let name = version.and_then(|version| version.name(endian, strings)).map_err(unreadable)?;
-            found.insert((library.clone(), text(name)));
-        }
-    }
-    Ok(found.into_iter().collect())
+    file::needed_versions(bytes)
 }
 
 /// Audits one file: an object by its undefined symbols, a shared library or executable by the libraries that it needs

@@ -132,7 +132,7 @@ aoti_family gcc __GNUC__
 #else
 aoti_family unknown 0
 #endif
-#if __has_include(<math.h>)
+#if __has_include(<math.h>) && __has_include(<stdlib.h>)
 aoti_headers
 #endif
 ";

@@ -58,7 +58,7 @@ impl Session {
             objects,
             exports: Vec::new(),
             extra: threads.into_iter().collect(),
-            output: PROGRAM.to_owned(),
+            output: self.target.platform().executable(PROGRAM),
         };
         let linked = self.executor.run_one(&toolchain.link_executable(job, linking, mode), &NoEvents)?;
         Ok(linked.first().copy_to(path)?)

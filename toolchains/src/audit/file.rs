@@ -155,6 +155,30 @@ fn needed_by_elf(file: &ElfFile64<'_>) -> Result<Vec<String>, AuditError> {
     Ok(needed)
 }
 
+pub(super) fn needed_versions(bytes: &[u8]) -> Result<Vec<(String, String)>, AuditError> {
+    if File::read(bytes)?.format != ObjectFormat::Elf {
+        return Ok(Vec::new());
+    }
+    let file: ElfFile64<'_> = ElfFile64::parse(bytes).map_err(unreadable)?;
+    let (endian, data) = (file.endian(), file.data());
+    let sections = file.elf_header().sections(endian, data).map_err(unreadable)?;
+    let Some((needs, link)) = sections.gnu_verneed(endian, data).map_err(unreadable)? else {
+        return Ok(Vec::new());
+    };
+    let strings = sections.strings(endian, data, link).map_err(unreadable)?;
+    let mut found = BTreeSet::new();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    for need in needs {
+        let (need, versions) = need.map_err(unreadable)?;
+        let library = text(need.file(endian, strings).map_err(unreadable)?);
+        for version in versions {
+            let name = version.and_then(|version| version.name(endian, strings)).map_err(unreadable)?;
+            found.insert((library.clone(), text(name)));
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
 /// What a loader or linker takes the stack to be: executable, unless the file says otherwise.
 fn has_executable_stack(file: &ElfFile64<'_>) -> Result<bool, AuditError> {
     let (endian, data) = (file.endian(), file.data());

@@ -185,6 +185,7 @@ const WINDOWS: &[&str] = &[
 
 /// The same of Apple's.
 const APPLE: &[&str] = &[
+    "__bzero",
     "__exp10",
     "__exp10f",
     "__sincos_stret",
