@@ -47,9 +47,9 @@ fn check(compiler: &str, flags: &[&str]) {
     // compilers have builtins of their own.
     let programs: &[&str] = match compiler {
         "g++" | "clang++-19" if flags == ["-march=x86-64-v3"] => {
-            &["vec", "math", "parallel", "special", "rows"]
+            &["vec", "math", "parallel", "words", "special", "rows"]
         }
-        "g++" | "clang++-19" => &["vec", "math", "parallel"],
+        "g++" | "clang++-19" => &["vec", "math", "parallel", "words"],
         _ => &["vec", "math"],
     };
     check_programs(compiler, flags, None, programs);
@@ -69,7 +69,7 @@ with_each_compiler!();
 #[test]
 fn gcc_for_aarch64_under_emulation() {
     if is_installed("aarch64-linux-gnu-g++") && is_installed("qemu-aarch64") {
-        let programs = ["vec", "math", "parallel", "special"];
+        let programs = ["vec", "math", "parallel", "words", "special"];
         check_programs("aarch64-linux-gnu-g++", &["-static"], Some("qemu-aarch64"), &programs);
     }
 }

@@ -16,6 +16,13 @@
 #define AOTI_WORD_PRODUCTS 0
 #endif
 
+// Functions that may use the instruction: gcc's assembler for Arm wants to know.
+#if defined(__aarch64__) && !defined(__clang__)
+#define AOTI_USES_WORDS __attribute__((target("arch=armv8.2-a+dotprod")))
+#else
+#define AOTI_USES_WORDS
+#endif
+
 #if defined(__aarch64__) && defined(__linux__)
 extern "C" unsigned long getauxval(unsigned long) noexcept;
 #endif
@@ -74,11 +81,15 @@ AOTI_INLINE WordVector word_everywhere(i32 x) { return WordVector{} + x; }
 // sum + left * right.
 AOTI_INLINE WordVector add_words(WordVector sum, WordVector left, WordVector right) {
 #if defined(__aarch64__)
+#if defined(__clang__)
   asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(left), "w"(right));
+#else
+  asm("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(left), "w"(right));
+#endif
 #elif AOTI_AVX512
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(left), "v"(right));
 #else
-  asm("{vex} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(left), "x"(right));
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(left), "x"(right));
 #endif
   return sum;
 }
@@ -99,15 +110,18 @@ template <bool Odd> AOTI_INLINE WordHalves right_halves(WordVector w) {
 }
 // The sums of neighbouring products.
 AOTI_INLINE WordVector pair_products(WordHalves a, WordHalves b) {
-#if AOTI_AVX512
+#if AOTI_AVX512 && defined(__clang__)
+  return (WordVector)__builtin_ia32_pmaddwd512(a, b);
+#elif AOTI_AVX512
   return (WordVector)__builtin_ia32_pmaddwd512_mask(a, b, WordVector{}, u16(-1));
 #elif AOTI_AVX2
   return (WordVector)__builtin_ia32_pmaddwd256(a, b);
 #elif defined(__x86_64__)
   return (WordVector)__builtin_ia32_pmaddwd128(a, b);
 #else
-  const WordVector even = ((WordVector)a << 16 >> 16) * ((WordVector)b << 16 >> 16);
-  return even + ((WordVector)a >> 16) * ((WordVector)b >> 16);
+  // Numbers of the left operand are no larger than a byte, so their upper halves are zero.
+  const WordVector x = (WordVector)a, y = (WordVector)b;
+  return (x & 0xffff) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
 #endif
 }
 

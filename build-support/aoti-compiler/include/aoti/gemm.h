@@ -108,7 +108,7 @@ template <class S> constexpr int width_of(i64 columns) {
 
 // The same for words. Fast: by the instruction for them.
 template <int Rows, int Panels, int Vectors, bool Fast>
-AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
+AOTI_INLINE void word_sums(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
   constexpr int lanes = kLanesOf<i32>;
   WordSums<Fast, Rows, Panels * Vectors> sums;
   for (i64 k = 0; k < k_count; ++k) {
@@ -127,6 +127,16 @@ AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, co
           store_tile_vector(tile + (r * Panels + p) * kPanel + v * lanes, sums.total(r, p * Vectors + v));
 }
 
+template <int Rows, int Panels, int Vectors>
+AOTI_NOINLINE void word_kernel(i64 k, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
+  word_sums<Rows, Panels, Vectors, false>(k, a, a_row, a_k, b, b_k, b_panel, tile);
+}
+template <int Rows, int Panels, int Vectors>
+AOTI_NOINLINE AOTI_USES_WORDS void fast_word_kernel(i64 k, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel,
+                                                    i32 *tile) {
+  word_sums<Rows, Panels, Vectors, AOTI_WORD_PRODUCTS != 0>(k, a, a_row, a_k, b, b_k, b_panel, tile);
+}
+
 // A kernel applied to every part of a panel's first Width columns, when one call covers Vectors of their vectors only.
 template <int Rows, int Panels, int Vectors, int Width, class S, class W>
 AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel, S *tile) {
@@ -136,9 +146,9 @@ AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i
     if constexpr (!is_same<S, i32>)
       gemm_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
     else if (has_word_products())
-      word_kernel<Rows, Panels, vectors, AOTI_WORD_PRODUCTS != 0>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+      fast_word_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
     else
-      word_kernel<Rows, Panels, vectors, false>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+      word_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
 }
 
 struct GemmBlock {

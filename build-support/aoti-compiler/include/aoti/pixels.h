@@ -181,7 +181,7 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
 
 // The same for words. Fast: by the instruction for them.
 template <int Rows, int Vectors, bool Fast>
-AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
+AOTI_INLINE void word_pixel_sums(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
                                bool add, i32 *tile) {
   constexpr int of_panel = kPanel / kLanes;
   WordSums<Fast, Rows, Vectors> sums;
@@ -205,11 +205,21 @@ AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 
   }
 }
 template <int Rows, int Vectors>
+AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
+                               bool add, i32 *tile) {
+  word_pixel_sums<Rows, Vectors, false>(offsets, runs, run, x, step, weights, panel, add, tile);
+}
+template <int Rows, int Vectors>
+AOTI_NOINLINE AOTI_USES_WORDS void fast_word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step,
+                                                    const i32 *weights, i64 panel, bool add, i32 *tile) {
+  word_pixel_sums<Rows, Vectors, AOTI_WORD_PRODUCTS != 0>(offsets, runs, run, x, step, weights, panel, add, tile);
+}
+template <int Rows, int Vectors>
 AOTI_INLINE void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
                               bool add, i32 *tile) {
   if (has_word_products())
-    return word_pixels<Rows, Vectors, AOTI_WORD_PRODUCTS != 0>(offsets, runs, run, x, step, weights, panel, add, tile);
-  word_pixels<Rows, Vectors, false>(offsets, runs, run, x, step, weights, panel, add, tile);
+    return fast_word_pixels<Rows, Vectors>(offsets, runs, run, x, step, weights, panel, add, tile);
+  word_pixels<Rows, Vectors>(offsets, runs, run, x, step, weights, panel, add, tile);
 }
 
 #if AOTI_AVX512
