@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_toolchain::{Action, DeviceImage, Events, FileContent, FileLock, Held, Outputs};
+use aoti_toolchain::{Action, DeviceImage, FileContent, FileLock, Held, Outputs};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;

@@ -75,11 +75,18 @@ const INCLUDE: &str = "include/";
 
 /// File name of the library; none of a kind that the target does not have.
 pub(crate) fn library_name(target: &Target, symbol: &str, link: LinkKind) -> Option<String> {
-    let stem = format!("aoti_{symbol}");
     match link {
-        LinkKind::Static => Some(target.platform().static_library(&stem)),
-        LinkKind::Dylib => target.platform().shared_library(&stem),
+        LinkKind::Static => Some(static_library_name(target, symbol)),
+        LinkKind::Dylib => target.platform().shared_library(&stem_of(symbol)),
     }
+}
+
+pub(crate) fn static_library_name(target: &Target, symbol: &str) -> String {
+    target.platform().static_library(&stem_of(symbol))
+}
+
+fn stem_of(symbol: &str) -> String {
+    format!("aoti_{symbol}")
 }
 
 /// Whether this is the name of a library of the model with this identifier, for any target and of any version of its package.

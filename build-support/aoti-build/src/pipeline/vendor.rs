@@ -12,7 +12,7 @@ use super::place;
 use crate::error::Error;
 use crate::files::file_error;
 use crate::model::LinkKind;
-use crate::plan::library_name;
+use crate::plan::static_library_name;
 use crate::progress::Progress;
 use crate::session::{Job, Session};
 
@@ -66,12 +66,12 @@ impl Session {
         for action in &actions {
             write_inputs(action, sources, &mut files)?;
         }
-        let symbol = job.model.symbol();
+        let (symbol, toolchain) = (job.model.symbol(), self.toolchain_of(&job.model)?);
         Ok(Vendored {
             identifier: job.model.identifier(),
-            library: library_name(&symbol, LinkKind::Static),
+            library: static_library_name(&toolchain.target, &symbol),
             symbol,
-            family: self.toolchain_of(&job.model)?.definition.kind.as_str(),
+            family: toolchain.definition.kind.as_str(),
             files: files.into_iter().collect(),
             objects: actions.iter().map(object).collect(),
         })
