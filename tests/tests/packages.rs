@@ -148,7 +148,7 @@ fn every_dependency_is_explained_and_nothing_else() {
     let page = fs::read_to_string(root.join("docs/DEPENDENCIES.md")).unwrap();
     let explained = explained(&page);
     let folder = tempfile::tempdir().unwrap();
-    let mut metadata = cargo(&root, folder.path());
+    let mut metadata = cargo(root, folder.path());
     let ended = Ended::of(metadata.args(["metadata", "--no-deps", "--format-version", "1"])).succeeded();
     let metadata: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let mut had: BTreeMap<&BTreeSet<String>, BTreeSet<String>> = BTreeMap::new();
