@@ -233,6 +233,33 @@ fn tools_take_operators_from_the_project_in_whose_folder_they_run() {
     }
 }
 
+/// The nodes of `tests/models/envelope_onnx.py` are of the domain `org.example.sound`.
+#[test]
+fn nodes_of_a_domain_of_onnx_are_operators_too() {
+    let of_domain =
+        |table: &str, name: &str, own: &str| table.replace(name, &format!("org.example.sound::{own}"));
+    let function = of_domain(FUNCTION, "sound::envelope", "Envelope");
+    let graph = of_domain(GRAPH, "sound::soft_clip", "SoftClip").replace("soft_clip(", "SoftClip(");
+    let project = project(&[function.as_str(), SOURCE, &graph].concat());
+    fs::copy(workspace().join("tests/models/envelope.onnx"), project.folder().join("models/envelope.onnx"))
+        .expect("the model is in the tree");
+    let sizes = ["--dim", "channels=2", "--dim", "samples=6"];
+    let run = [["run", "models/envelope.onnx"].as_slice(), &sizes].concat();
+    let ended = Ended::of(&mut project.aoti(&run)).succeeded();
+    assert!(ended.stdout.starts_with("clipped: f32 [2, 6]"), "{}", ended.stdout);
+    let ops = Ended::of(&mut project.aoti(&["inspect", "models/envelope.onnx", "--ops"])).succeeded();
+    for line in ["1  Mul\n", "1  org.example.sound::Envelope  (the project's own)"] {
+        assert!(ops.stdout.contains(line), "{}", ops.stdout);
+    }
+    // Elsewhere nobody has declared them.
+    let elsewhere = tempfile::tempdir().expect("there is room");
+    let model = project.folder().join("models/envelope.onnx");
+    let ended = Ended::of(project.aoti(&["inspect"]).arg(model).current_dir(elsewhere.path()));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let words = "operators.\"org.example.sound::SoftClip\"";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+}
+
 #[test]
 fn a_library_that_nobody_links_needs_its_functions() {
     let dylib = project(&[FUNCTION, GRAPH, DYLIB].concat());

@@ -9,8 +9,8 @@ use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
-use aoti_compiler::frontend;
 use aoti_compiler::names;
+use aoti_compiler::frontend::{self, onnx, onnx::Support};
 use aoti_compiler::operators::Operators;
 use aoti_compiler::target::GpuTarget;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};
@@ -86,12 +86,7 @@ enum Stage {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let Some(path) = &arguments.model else {
-        let registry = Registry::new();
-        if arguments.output.is_json() {
-            print_json(&json!({ "reason": "operators", "operators": registry.names().collect::<Vec<_>>() }));
-        } else {
-            print(&registry.names().fold(String::new(), |text, name| text + name + "\n"));
-        }
+        all_operators(arguments.output.is_json());
         return Ok(());
     };
     let (path, _) = case::model_file(path)?;
@@ -107,8 +102,17 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
             return Err(Failure::User(message.to_owned()));
         }
-        let program = frontend::import(&name, model.file).map_err(refuse)?;
         let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
+        if onnx::is_onnx(&model.file) {
+            let all = onnx::operators_of(model.file, &declared).map_err(refuse)?;
+            print(
+                &all.iter()
+                    .map(|(name, (count, support))| onnx_line(name, *count, *support))
+                    .collect::<String>(),
+            );
+            return Ok(());
+        }
+        let program = frontend::import(&name, model.file).map_err(refuse)?;
         print(&operators(&program, &declared));
         return Ok(());
     }
@@ -166,6 +170,34 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 }
 
 /// The operators of a program, its bodies included, with the number of their calls; what is not supported is marked.
+const PROJECTS_OWN: &str = "  (the project's own)";
+
+/// All operators that are supported, those of ONNX with their domains.
+fn all_operators(is_json: bool) {
+    let registry = Registry::new();
+    let named = |(domain, name)| format!("{}::{name}", if domain == "" { "ai.onnx" } else { domain });
+    let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
+    if is_json {
+        let names: Vec<&str> = registry.names().collect();
+        print_json(&json!({ "reason": "operators", "operators": names, "onnx": of_onnx }));
+    } else {
+        let own = registry.names().fold(String::new(), |text, name| text + name + "\n");
+        print(&of_onnx.iter().fold(own, |text, name| text + name + "\n"));
+    }
+}
+
+/// What `--ops` says of an operator of ONNX.
+fn onnx_line(name: &str, count: usize, support: Support) -> String {
+    let mark = match support {
+        Support::Rule => String::new(),
+        Support::Function => "  (a function of the model)".to_owned(),
+        Support::Project => PROJECTS_OWN.to_owned(),
+        Support::Refused(reason) => format!("  (not supported: {reason})"),
+        Support::None => "  (not supported)".to_owned(),
+    };
+    format!("{count:6}  {name}{mark}\n")
+}
+
 fn operators(program: &Program, declared: &Operators) -> String {
     fn count<'a>(program: &'a Program, counts: &mut BTreeMap<&'a str, usize>) {
         for call in &program.calls {
@@ -181,7 +213,7 @@ fn operators(program: &Program, declared: &Operators) -> String {
             Some(Entry::Rule(_)) => String::new(),
             Some(Entry::Refused(refusal)) => format!("  (not supported: {})", refusal.reason),
             None if decompose::is_structural(name) => String::new(),
-            None if declared.has(name) => "  (the project's own)".to_owned(),
+            None if declared.has(name) => PROJECTS_OWN.to_owned(),
             None => "  (not supported)".to_owned(),
         };
         format!("{count:6}  {name}{mark}\n")

@@ -14,7 +14,8 @@ use indexmap::IndexMap;
 /// An operator as a project declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operator {
-    /// Its name as `torch.library` has it: `mylib::scaled`, or `mylib::scaled.overload`.
+    /// Its name as `torch.library` has it, `mylib::scaled` or `mylib::scaled.overload`, or with a domain of ONNX:
+    /// `com.example::Scaled`.
     pub name: String,
     /// Its schema: `(Tensor x, float factor) -> Tensor`, with or without the name in front.
     pub schema: String,
@@ -136,6 +137,12 @@ impl Operators {
         if findings.is_empty() { Ok(Operators { by_target }) } else { Err(Diagnostics(findings)) }
     }
 
+    /// Whether there are none.
+    #[cfg(feature = "onnx")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_target.is_empty()
+    }
+
     /// Whether a call's target names one of them.
     pub fn has(&self, target: &str) -> bool {
         self.find(target).is_some()
@@ -153,10 +160,13 @@ fn declare(operator: &Operator) -> Result<(String, Declared), Diagnostics> {
     let name = &operator.name;
     let Some(target) = target_of(name) else {
         let message = format!("`{name}` is no name of an operator");
-        return Err(refuse(message).help("name it as torch.library does: `mylib::scaled`").into());
+        return Err(refuse(message)
+            .help("name it as torch.library does: `mylib::scaled`, or with its domain as ONNX does")
+            .into());
     };
-    if target.starts_with("aten.") {
-        let message = format!("`{name}` is PyTorch's own, and cannot be declared");
+    const TAKEN: [(&str, &str); 2] = [("aten.", "PyTorch"), ("ai.onnx.", "ONNX")];
+    if let Some((_, whose)) = TAKEN.iter().find(|(library, _)| target.starts_with(library)) {
+        let message = format!("`{name}` is {whose}'s own, and cannot be declared");
         return Err(refuse(message).help("wrap it in an operator of your own").into());
     }
     let schema = Schema::parse(&operator.schema)
@@ -181,15 +191,17 @@ fn declare(operator: &Operator) -> Result<(String, Declared), Diagnostics> {
     Ok((target, Declared { name: name.clone(), schema, code }))
 }
 
-/// `mylib::scaled` as the target of a call.
+/// `mylib::scaled` as the target of a call. Domains of ONNX are names with points and dashes between.
 fn target_of(name: &str) -> Option<String> {
     let (library, operator) = name.split_once("::")?;
     let (operator, overload) = operator.split_once('.').unwrap_or((operator, "default"));
-    let is_name = |text: &str| {
+    let is_name = |text: &str, more: &[char]| {
         text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || more.contains(&c))
     };
-    [library, operator, overload].into_iter().all(is_name).then(|| format!("{library}.{operator}.{overload}"))
+    let is_library = library.split('.').all(|part| is_name(part, &['-']));
+    let is_whole = is_library && is_name(operator, &[]) && is_name(overload, &[]);
+    is_whole.then(|| format!("{library}.{operator}.{overload}"))
 }
 
 /// Whether generated code can declare a function of this name.
@@ -232,6 +244,10 @@ mod tests {
         refused(&function("scaled", "(Tensor x) -> Tensor", "f"), "no name of an operator");
         refused(&function("my lib::f", "(Tensor x) -> Tensor", "f"), "no name of an operator");
         refused(&function("aten::add", "(Tensor x) -> Tensor", "f"), "PyTorch's own");
+        let onnx = Operators::new(&[function("com.my-firm::Scaled", "(Tensor x) -> Tensor", "f")]);
+        assert!(onnx.expect("declared").find("com.my-firm.Scaled.default").is_some());
+        refused(&function("com..firm::f", "(Tensor x) -> Tensor", "f"), "no name of an operator");
+        refused(&function("ai.onnx.ml::Scaler", "(Tensor x) -> Tensor", "f"), "ONNX's own");
     }
 
     #[test]

@@ -265,6 +265,22 @@ impl Expr {
         }
     }
 
+    /// Whether it has more than so many operations and operands, each counted where it is written.
+    pub fn is_longer_than(&self, limit: usize) -> bool {
+        fn count(own: &Expr, left: usize) -> Option<usize> {
+            let left = left.checked_sub(1)?;
+            match own.node() {
+                Node::Int(_) | Node::Sym(_) => Some(left),
+                Node::Sum { terms, .. } => terms.iter().try_fold(left, |left, (term, _)| count(term, left)),
+                Node::Product(factors) => factors.iter().try_fold(left, |left, factor| count(factor, left)),
+                Node::FloorDiv(a, b) | Node::Mod(a, b) | Node::Min(a, b) | Node::Max(a, b) => {
+                    count(b, count(a, left)?)
+                }
+            }
+        }
+        count(self, limit).is_none()
+    }
+
     /// Adds every symbol that occurs to `symbols`.
     pub fn collect_symbols(&self, symbols: &mut BTreeSet<Symbol>) {
         match self.node() {

@@ -13,6 +13,7 @@ mod fourier_products;
 pub(crate) mod integer_extent;
 mod integer_products;
 mod join_products;
+mod orient_lookups;
 mod patches;
 mod phases;
 mod quantised_products;
@@ -38,6 +39,7 @@ pub use fold_scales::fold_scales;
 pub use fourier_products::fourier_to_products;
 pub use integer_products::integers_in_floats;
 pub use join_products::join_products;
+pub use orient_lookups::orient_lookups;
 pub use patches::patches_to_products;
 pub use phases::phases_to_channels;
 pub use quantised_products::quantised_products;
@@ -60,6 +62,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("fold_splats", fold_splats),
     ("simplify", simplify),
     ("cse", cse),
+    ("orient_lookups", orient_lookups),
     ("fold_constants", fold_constants),
     ("fold_splats", fold_splats),
     ("simplify", simplify),

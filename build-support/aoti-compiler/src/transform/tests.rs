@@ -376,3 +376,28 @@ fn constants_from_weights_are_computed_again_from_others() {
     assert!(frozen.constants.values().all(|constant| constant.fixed().is_some()));
     assert_eq!(frozen.constants.len(), 1);
 }
+
+#[test]
+fn lookups_in_what_is_turned_are_along_another_axis() {
+    check(
+        orient_lookups,
+        "input %x \"x\": f32[2, 3, 4] input %k \"k\": i64[5, 2] %t: f32[3, 4, 2] = view %x [i2, i0, i1] \
+         %g: f32[5, 2] = gather %t, %k [$0, 1, i1] %y: f32[2, 5] = view %g [i1, i0] output %y",
+        "input %x \"x\": f32[2, 3, 4] input %k \"k\": i64[5, 2] %i: i64[2, 5] = view %k [i1, i0] \
+         %y: f32[2, 5] = gather %x, %i [i0, $0, 1] output %y",
+    );
+}
+
+#[test]
+fn updates_of_what_is_turned_are_along_another_axis() {
+    check(
+        orient_lookups,
+        "input %x \"x\": f32[2, 2, 3, 4] input %u \"u\": f32[1, 1, 2, 4] input %k \"k\": i64[1, 1, 2, 4] \
+         %t: f32[3, 1, 2, 4] = view %x [1, i2, i0, i3] \
+         %s: f32[3, 1, 2, 4] = scatter %t, %u, %k set [$0, i1, i2, i3] output %s",
+        "input %x \"x\": f32[2, 2, 3, 4] input %u \"u\": f32[1, 1, 2, 4] input %k \"k\": i64[1, 1, 2, 4] \
+         %t: f32[1, 2, 3, 4] = view %x [1, i1, i2, i3] \
+         %s: f32[1, 2, 3, 4] = scatter %t, %u, %k set [i1, i2, $0, i3] \
+         %y: f32[3, 1, 2, 4] = view %s [0, i2, i0, i3] output %y",
+    );
+}

@@ -37,11 +37,14 @@ impl Onnx<'_> {
         }
         let versions = std::mem::replace(&mut self.versions, versions);
         let stated = std::mem::take(&mut self.stated);
+        let types = std::mem::take(&mut self.types);
+        self.state_types(function.value_info.iter());
         self.nodes(&nodes);
         let results = function.output.iter().map(|name| self.operand(name)).collect();
         self.scopes = scopes;
         self.versions = versions;
         self.stated = stated;
+        self.types = types;
         results
     }
 }

@@ -6,8 +6,12 @@
 
 mod body;
 mod call;
+mod custom;
 mod data;
 mod functions;
+#[cfg(test)]
+mod large;
+mod listing;
 mod model;
 #[cfg(test)]
 mod mutants;
@@ -26,6 +30,7 @@ mod value;
 mod walk;
 
 pub use data::{Stored, stored_value};
+pub use listing::{Support, operators_of};
 pub use model::{Kind, external_files, import, interface};
 pub use ops::{refused, supported};
 pub use tensors::Beside;

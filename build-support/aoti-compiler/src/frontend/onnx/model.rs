@@ -49,7 +49,7 @@ pub enum Kind {
 }
 
 impl Opened {
-    fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
+    pub(super) fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
         let model = decode(file)?;
         if model.ir_version() > NEWEST_IR {
             let message = format!("the file has version {} of the ONNX format", model.ir_version());
@@ -69,7 +69,12 @@ impl Opened {
         Ok(Opened { model, functions, beside })
     }
 
-    fn graph(&self) -> Result<&GraphProto, Diagnostic> {
+    /// The functions that the model defines.
+    pub(super) fn functions(&self) -> impl Iterator<Item = &FunctionProto> {
+        self.model.functions.iter()
+    }
+
+    pub(super) fn graph(&self) -> Result<&GraphProto, Diagnostic> {
         self.model.graph.as_ref().ok_or_else(|| Diagnostic::new(Code::Schema, "the file has no graph"))
     }
 
@@ -196,9 +201,12 @@ pub fn import(
         versions: opened.versions(),
         narrow: BTreeMap::new(),
         stated: IndexMap::new(),
+        types: IndexMap::new(),
+        symbols: IndexMap::new(),
         findings: Vec::new(),
         unknown: IndexMap::new(),
         depth: 0,
+        inner_nodes: 0,
     };
     let has_open_sizes = onnx.inputs(graph, least);
     onnx.graph(graph);
@@ -225,7 +233,8 @@ impl Onnx<'_> {
                 self.findings.push(Diagnostic::new(Code::Graph, error.to_string()));
             }
         }
-        !symbols.is_empty()
+        self.symbols = symbols;
+        !self.symbols.is_empty()
     }
 
     /// Names of sizes are symbols; so are sizes of which nothing is said.
@@ -277,7 +286,10 @@ impl Onnx<'_> {
         let tensor = match of_optional(info.r#type.as_ref()) {
             Some(type_proto::Value::TensorType(tensor)) => tensor,
             Some(type_proto::Value::SequenceType(_)) => {
-                return Err(named("is a sequence, whose length is not known when the model is compiled"));
+                return Err(named("is a sequence, whose length is not known when the model is compiled")
+                    .help(
+                        "give its elements as inputs of their own, and join them with `SequenceConstruct`",
+                    ));
             }
             Some(type_proto::Value::OptionalType(_)) => return Err(named("is optional")),
             Some(
@@ -346,7 +358,11 @@ impl Onnx<'_> {
             let finding = finding.at(&origin);
             self.findings.push(match super::ops::why_not(&name) {
                 Some(reason) => finding.note(reason),
-                None => finding,
+                None if super::custom::is_declarable(&name) => finding.help(format!(
+                    "say what computes it in `[package.metadata.aoti.operators.\"{name}\"]`: `schema`, and `symbol` of a C \
+                     function or `graph` of `.aoti` text"
+                )),
+                None => finding.help("`cargo aoti inspect --ops` lists the supported operators"),
             });
         }
         if !self.findings.is_empty() {

@@ -75,6 +75,10 @@ fn listed(
     count: usize,
 ) -> Result<Vec<u8>, String> {
     let ints = &proto.int32_data;
+    if let Some(narrow @ (Narrow::F6E2M3 | Narrow::F6E3M2)) = narrow {
+        // One element in each number.
+        return Ok(ints.iter().map(|value| stored(narrow, *value as u8 & 63)).collect());
+    }
     if let Some(narrow) = narrow {
         let packed: Vec<u8> = ints.iter().map(|value| *value as u8).collect();
         return unpacked(narrow, &packed, count);
@@ -96,28 +100,29 @@ fn listed(
 /// A byte for each element of a type that files pack, lowest bits first.
 pub(super) fn unpacked(narrow: Narrow, packed: &[u8], count: usize) -> Result<Vec<u8>, String> {
     let bits = narrow.bits();
-    let each = 8 / bits;
-    if packed.len() != count.div_ceil(each) {
+    if Some(packed.len()) != count.checked_mul(bits).map(|all| all.div_ceil(8)) {
         return Err(format!("{} bytes for {count} elements of {bits} bits", packed.len()));
     }
     let element = |position: usize| {
-        let value = packed[position / each] >> (position % each * bits) & ((1u8 << bits) - 1);
-        let top = 8 - bits;
-        match narrow {
-            Narrow::U4 | Narrow::U2 => value,
-            Narrow::I4 | Narrow::I2 => ((value << top) as i8 >> top) as u8,
-            Narrow::F4 => f4(value),
-        }
+        let at = position * bits;
+        // Elements of six bits go across bytes.
+        let next = packed.get(at / 8 + 1).copied().unwrap_or(0);
+        let both = u16::from_le_bytes([packed[at / 8], next]);
+        stored(narrow, (both >> (at % 8)) as u8 & ((1u8 << bits) - 1))
     };
     Ok((0..count).map(element).collect())
 }
 
-/// A number of four bits as one of a type that has all of them.
-fn f4(bits: u8) -> u8 {
-    const MAGNITUDES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-    let magnitude = MAGNITUDES[usize::from(bits & 7)];
-    let sign = if bits & 8 == 0 { 1.0 } else { -1.0 };
-    Float8::E4M3Fn.from_f32(magnitude * sign)
+/// The bits of an element, alone in its byte, as they are in memory.
+fn stored(narrow: Narrow, bits: u8) -> u8 {
+    match narrow.float() {
+        Some(form) => Float8::E4M3Fn.from_f32(form.number(bits) as f32),
+        None if narrow.range().0 < 0.0 => {
+            let top = 8 - narrow.bits();
+            ((bits << top) as i8 >> top) as u8
+        }
+        None => bits,
+    }
 }
 
 /// A slice of a file beside the model's.

@@ -43,6 +43,20 @@ fn data_type(dtype: DType) -> i32 {
     ty as i32
 }
 
+/// Sizes, each a name or a number.
+fn dims(sizes: &[(&str, i64)]) -> Vec<tensor_shape_proto::Dimension> {
+    use tensor_shape_proto::dimension::Value;
+    let size = |(name, size): &(&str, i64)| tensor_shape_proto::Dimension {
+        value: Some(if name.is_empty() {
+            Value::DimValue(*size)
+        } else {
+            Value::DimParam((*name).to_owned())
+        }),
+        ..tensor_shape_proto::Dimension::default()
+    };
+    sizes.iter().map(size).collect()
+}
+
 impl Model {
     /// A model of the standard's own operators of a version.
     pub(super) fn new(version: i64) -> Model {
@@ -63,6 +77,11 @@ impl Model {
         };
         let dim = value.sizes().iter().map(size).collect();
         self.input_of(name, value, dim)
+    }
+
+    /// An input of sizes that are names or numbers.
+    pub(super) fn sized_input(self, name: &str, value: Tensor, sizes: &[(&str, i64)]) -> Model {
+        self.input_of(name, value, dims(sizes))
     }
 
     fn input_of(mut self, name: &str, value: Tensor, dim: Vec<tensor_shape_proto::Dimension>) -> Model {
@@ -130,10 +149,31 @@ impl Model {
         model.encode_to_vec()
     }
 
+    /// States that a value is of floats and has these sizes, each a name or a number.
+    pub(super) fn state(mut self, name: &str, sizes: &[(&str, i64)]) -> Model {
+        let shape = Some(TensorShapeProto { dim: dims(sizes) });
+        let tensor = type_proto::Tensor { elem_type: Some(data_type(DType::F32)), shape };
+        let ty = TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() };
+        let info =
+            ValueInfoProto { name: Some(name.to_owned()), r#type: Some(ty), ..ValueInfoProto::default() };
+        self.graph.value_info.push(info);
+        self
+    }
+
     /// As a core graph.
     pub(super) fn import(&self, outputs: &[&str]) -> Result<Import, Diagnostics> {
+        self.import_with(outputs, &Operators::default())
+    }
+
+    /// The same of a project that has operators of its own.
+    pub(super) fn import_with(&self, outputs: &[&str], operators: &Operators) -> Result<Import, Diagnostics> {
         let file = Bytes::from(self.file(outputs));
-        super::import(Least::Size(0), "test", file, Beside::default(), &Operators::default())
+        super::import(Least::Size(0), "test", file, Beside::default(), operators)
+    }
+
+    /// What it is run on.
+    pub(super) fn feeds(&self) -> &[Tensor] {
+        &self.feeds
     }
 
     /// The outputs of a run.

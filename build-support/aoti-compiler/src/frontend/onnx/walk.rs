@@ -4,20 +4,26 @@ use super::call::{Call, malformed};
 use super::model::Opened;
 use super::ops::{self, Operator};
 use super::origin::{origin, qualified};
-use super::proto::{GraphProto, NodeProto};
+use super::proto::{GraphProto, NodeProto, TypeProto};
 use super::tensors;
 use super::types::Narrow;
 use super::value::Val;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::{ConstantSource, Origin, ValueId};
+use crate::operators::Declared;
 use crate::symbolic::Expr;
 use crate::transform::decompose::{Context, Registry, RuleError};
 use indexmap::IndexMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
 /// Bodies within bodies, and functions that call functions.
 const DEEPEST: usize = 64;
+
+/// Nodes of functions and bodies, each counted as often as it is written out.
+const MOST_INNER_NODES: usize = 1 << 17;
+/// Operations in the formula of a size.
+const LONGEST_SIZE: usize = 1000;
 
 /// Operators whose result has the sizes of their first operand.
 const KEEP_SIZES: &[&str] = &[
@@ -59,10 +65,16 @@ pub(super) struct Onnx<'m> {
     pub(super) narrow: BTreeMap<ValueId, Narrow>,
     /// Fixed sizes that the model states of values.
     pub(super) stated: IndexMap<String, Vec<Option<i64>>>,
+    /// Types that the model states of values, where functions of the project's may need them.
+    pub(super) types: IndexMap<String, TypeProto>,
+    /// Names of sizes.
+    pub(super) symbols: IndexMap<String, Expr>,
     pub(super) findings: Vec<Diagnostic>,
     /// Operators without rules, with the number of nodes and the first of them.
     pub(super) unknown: IndexMap<String, (usize, Origin)>,
     pub(super) depth: usize,
+    /// Nodes of functions and bodies so far.
+    pub(super) inner_nodes: usize,
 }
 
 impl Deref for Onnx<'_> {
@@ -78,7 +90,7 @@ impl DerefMut for Onnx<'_> {
     }
 }
 
-impl Onnx<'_> {
+impl<'m> Onnx<'m> {
     /// Goes one level deeper, unless that is too deep.
     pub(super) fn nested<T>(
         &mut self,
@@ -86,6 +98,11 @@ impl Onnx<'_> {
     ) -> Result<T, RuleError> {
         if self.depth >= DEEPEST {
             return Err(malformed("bodies and functions are nested too deeply, or call themselves"));
+        }
+        if self.inner_nodes > MOST_INNER_NODES {
+            return Err(RuleError::Unsupported(format!(
+                "the model has more than {MOST_INNER_NODES} nodes when functions and loops are written out"
+            )));
         }
         self.depth += 1;
         let result = inner(self);
@@ -130,6 +147,7 @@ impl Onnx<'_> {
     }
 
     fn state_sizes(&mut self, graph: &GraphProto) {
+        self.state_types(graph.value_info.iter().chain(&graph.output));
         for info in graph.value_info.iter().chain(&graph.output) {
             if let Some(sizes) = super::model::stated_sizes(info) {
                 self.stated.insert(info.name().to_owned(), sizes);
@@ -155,9 +173,13 @@ impl Onnx<'_> {
             (name, tensors::dense(proto, &self.opened.beside))
         });
         let all: Vec<_> = dense.chain(sparse).collect();
+        let mut factors = BTreeSet::new();
+        factors_of_sizes(&graph.node, &mut factors);
         for (name, read) in all {
             let value = read.map(|mut read| {
-                read.constant.source = ConstantSource::Weight;
+                if !factors.contains(name) {
+                    read.constant.source = ConstantSource::Weight;
+                }
                 self.constant(read)
             });
             let value = match value {
@@ -192,6 +214,9 @@ impl Onnx<'_> {
 
     /// Translates nodes in order; what is refused is a finding each.
     pub(super) fn nodes(&mut self, nodes: &[NodeProto]) {
+        if self.depth > 0 {
+            self.inner_nodes += nodes.len();
+        }
         for node in nodes {
             let origin = origin(node);
             self.cx.b.set_origin(origin.clone());
@@ -213,27 +238,27 @@ impl Onnx<'_> {
     fn node(&mut self, node: &NodeProto, origin: &Origin) -> Result<(), RuleError> {
         let inputs =
             node.input.iter().map(|name| self.operand(name)).collect::<Result<Vec<Val>, RuleError>>()?;
-        let Some(version) = self.versions.get(domain(node)).copied() else {
-            return Err(malformed(format!(
-                "the model imports no operators of the domain `{}`",
-                domain(node)
-            )));
+        let Some(way) = self.way(node) else {
+            let entry = self.unknown.entry(qualified(node)).or_insert_with(|| (0, origin.clone()));
+            entry.0 += 1;
+            self.poison(node);
+            return Ok(());
         };
+        // What a project declares has no versions.
+        let version = self.versions.get(domain(node)).copied();
+        let version = if matches!(way, Way::Project(_)) { version.or(Some(1)) } else { version };
+        let version = version.ok_or_else(|| {
+            malformed(format!("the model imports no operators of the domain `{}`", domain(node)))
+        })?;
         let call = Call { node, version, inputs };
-        let is_poisoned = call.inputs.iter().any(Val::is_poisoned);
-        let results = match self.way(node) {
-            None => {
-                let entry = self.unknown.entry(qualified(node)).or_insert_with(|| (0, origin.clone()));
-                entry.0 += 1;
-                self.poison(node);
-                return Ok(());
-            }
-            Some(_) if is_poisoned => {
-                self.poison(node);
-                return Ok(());
-            }
-            Some(Way::Rule(operator)) => (operator.run)(self, &call)?,
-            Some(Way::Function) => self.nested(|onnx| onnx.function(&call))?,
+        if call.inputs.iter().any(Val::is_poisoned) {
+            self.poison(node);
+            return Ok(());
+        }
+        let results = match way {
+            Way::Project(own) => self.custom(&call, own)?,
+            Way::Rule(operator) => (operator.run)(self, &call)?,
+            Way::Function => self.nested(|onnx| onnx.function(&call))?,
         };
         if results.len() < node.output.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1) {
             return Err(malformed(format!(
@@ -244,12 +269,16 @@ impl Onnx<'_> {
         }
         for (name, value) in node.output.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
             let value = self.with_stated_sizes(name, value)?;
+            self.check_sizes(name, &value)?;
             self.define(name, value)?;
         }
         Ok(())
     }
 
-    fn way(&self, node: &NodeProto) -> Option<Way> {
+    fn way(&self, node: &NodeProto) -> Option<Way<'m>> {
+        if let Some(own) = self.declared(node) {
+            return Some(Way::Project(own));
+        }
         if self.opened.function(node).is_some() {
             return Some(Way::Function);
         }
@@ -257,12 +286,25 @@ impl Onnx<'_> {
         operator.map(Way::Rule)
     }
 
+    /// Sizes that grow with every node would take more time and memory than there is.
+    fn check_sizes(&self, name: &str, value: &Val) -> Result<(), RuleError> {
+        let Val::Tensor(value) = value else { return Ok(()) };
+        let mut sizes = self.cx.b.ty(*value).shape.iter();
+        if sizes.any(|size| size.is_longer_than(LONGEST_SIZE)) {
+            return Err(RuleError::Unsupported(format!(
+                "a size of `{name}` is a formula of more than {LONGEST_SIZE} operations; fix sizes of the inputs that it \
+                 follows from"
+            )));
+        }
+        Ok(())
+    }
+
     /// Where data decide sizes that the model states, they have to be those.
     fn with_stated_sizes(&mut self, name: &str, value: Val) -> Result<Val, RuleError> {
         let (Val::Tensor(tensor), Some(stated)) = (&value, self.stated.get(name)) else { return Ok(value) };
         let own = self.cx.b.shape(*tensor);
         let is_of_data = |size: &Expr| {
-            let mut symbols = std::collections::BTreeSet::new();
+            let mut symbols = BTreeSet::new();
             size.collect_symbols(&mut symbols);
             symbols.iter().any(|symbol| self.cx.b.is_data(*symbol))
         };
@@ -283,8 +325,24 @@ impl Onnx<'_> {
     }
 }
 
+/// The operands of these nodes that are numbers with a point and decide how large results are. They are no weights.
+fn factors_of_sizes<'g>(nodes: &'g [NodeProto], names: &mut BTreeSet<&'g str>) {
+    for node in nodes {
+        let operands = match (domain(node), node.op_type()) {
+            ("", "Resize" | "Upsample") => node.input.get(1..).unwrap_or_default(),
+            ("", "Range") => node.input.as_slice(),
+            _ => &[],
+        };
+        names.extend(operands.iter().map(String::as_str));
+        for body in node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs)) {
+            factors_of_sizes(&body.node, names);
+        }
+    }
+}
+
 /// What translates a node.
-enum Way {
+enum Way<'m> {
+    Project(&'m Declared),
     Rule(&'static Operator),
     Function,
 }

@@ -2,15 +2,17 @@
 //! that become part of the program.
 
 use super::run::Walk;
-use super::{Outputs, RuleError};
+use super::{Context, Outputs, RuleError};
 use crate::aten::{Arg, Call, Output};
 use crate::dtype::DType;
-use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar, ShapeError, Spliced, ValueId};
+use crate::graph::{
+    ExternArgument, ExternCall, Graph, Number, NumberKind, Scalar, ShapeError, Spliced, ValueId,
+};
 use crate::operators::{self, Argument, Declared, DeclaredCode, Default, Schema, Type};
 use crate::symbolic::Expr;
 
 /// What a call gives for one argument.
-enum Given {
+pub(crate) enum Given {
     Tensor(ValueId),
     /// A tensor of the program that is changed, and what it is.
     Changed(String, ValueId),
@@ -22,17 +24,57 @@ enum Given {
     Text(Option<String>),
 }
 
+/// What a call gives, as a function takes it.
+pub(crate) struct Taken {
+    pub(crate) arguments: Vec<ExternArgument>,
+    /// The tensors among them.
+    pub(crate) operands: Vec<ValueId>,
+    /// Those of the program that are changed, and what they are.
+    changed: Vec<(String, ValueId)>,
+}
+
+impl Context {
+    /// The results of a graph for what a call gives.
+    pub(crate) fn of_operators_graph(
+        &mut self,
+        graph: &Graph,
+        given: Vec<Given>,
+    ) -> Result<Vec<ValueId>, RuleError> {
+        let operands = given.into_iter().map(|given| self.as_operand(given));
+        let operands = operands.collect::<Result<Vec<Spliced>, RuleError>>()?;
+        let spliced = self.b.splice(graph, &operands);
+        spliced.map_err(|ShapeError(fault)| RuleError::Malformed(format!("its graph: {fault}")))
+    }
+
+    /// An argument as an operand of a graph; declarations have seen to it that it is one tensor or number.
+    fn as_operand(&mut self, given: Given) -> Result<Spliced, RuleError> {
+        let plain = |value: ValueId| Spliced { value, number: None };
+        match given {
+            Given::Tensor(value) => Ok(plain(value)),
+            Given::Number(Number::Int(expr)) => {
+                Ok(Spliced { value: self.b.index(expr.clone(), &[]), number: Some(expr) })
+            }
+            Given::Number(Number::Float(number)) => {
+                Ok(plain(self.b.scalar(Scalar::Float(number), DType::F64)))
+            }
+            Given::Number(Number::Bool(flag)) => Ok(plain(self.b.scalar(flag, DType::Bool))),
+            Given::NoTensor
+            | Given::Changed(..)
+            | Given::Tensors(_)
+            | Given::Optional(..)
+            | Given::Numbers(..)
+            | Given::Text(_) => Err(mismatch("a graph takes tensors and numbers".to_owned())),
+        }
+    }
+}
+
 impl Walk<'_> {
     pub(super) fn project_operator(&mut self, call: &Call, own: &Declared) -> Result<(), RuleError> {
         let given = self.given(call, &own.schema)?;
         match &own.code {
             DeclaredCode::Function(symbol) => self.extern_call(call, own, symbol, given),
             DeclaredCode::Graph(graph) => {
-                let operands = given.into_iter().map(|given| self.as_operand(given));
-                let operands = operands.collect::<Result<Vec<Spliced>, RuleError>>()?;
-                let spliced = self.cx.b.splice(graph, &operands);
-                let values = spliced
-                    .map_err(|ShapeError(fault)| RuleError::Malformed(format!("its graph: {fault}")))?;
+                let values = self.cx.of_operators_graph(graph, given)?;
                 let outputs = match values.as_slice() {
                     [value] => Outputs::One(*value),
                     _ => Outputs::Many(values.into_iter().map(Some).collect()),
@@ -118,30 +160,7 @@ impl Walk<'_> {
         symbol: &str,
         given: Vec<Given>,
     ) -> Result<(), RuleError> {
-        let (mut arguments, mut operands, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-        for given in given {
-            arguments.push(match given {
-                Given::Tensor(value) => {
-                    operands.push(value);
-                    ExternArgument::Tensor
-                }
-                Given::Changed(name, value) => {
-                    operands.push(value);
-                    changed.push((name, value));
-                    ExternArgument::Changed
-                }
-                Given::Tensors(values) => {
-                    let count = values.len();
-                    operands.extend(values);
-                    ExternArgument::Tensors(count)
-                }
-                Given::NoTensor => ExternArgument::NoTensor,
-                Given::Number(number) => ExternArgument::Number(number),
-                Given::Optional(kind, number) => ExternArgument::Optional(kind, number),
-                Given::Numbers(kind, numbers) => ExternArgument::Numbers(kind, numbers),
-                Given::Text(text) => ExternArgument::Text(text),
-            });
-        }
+        let Taken { arguments, operands, changed } = taken(given);
         let (mut results, names) = results_of(call, &own.schema)?;
         let (operator, symbol) = (own.name.clone(), operators::link_name(symbol, &own.schema));
         let values = if own.schema.decides_sizes {
@@ -164,27 +183,35 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
 
-    /// An argument as an operand of a graph; declarations have seen to it that it is one tensor or number.
-    fn as_operand(&mut self, given: Given) -> Result<Spliced, RuleError> {
-        let plain = |value: ValueId| Spliced { value, number: None };
-        match given {
-            Given::Tensor(value) => Ok(plain(value)),
-            Given::Number(Number::Int(expr)) => {
-                Ok(Spliced { value: self.cx.b.index(expr.clone(), &[]), number: Some(expr) })
+/// What a call gives, as a function takes it.
+pub(crate) fn taken(given: Vec<Given>) -> Taken {
+    let (mut arguments, mut operands, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+    for given in given {
+        arguments.push(match given {
+            Given::Tensor(value) => {
+                operands.push(value);
+                ExternArgument::Tensor
             }
-            Given::Number(Number::Float(number)) => {
-                Ok(plain(self.cx.b.scalar(Scalar::Float(number), DType::F64)))
+            Given::Changed(name, value) => {
+                operands.push(value);
+                changed.push((name, value));
+                ExternArgument::Changed
             }
-            Given::Number(Number::Bool(flag)) => Ok(plain(self.cx.b.scalar(flag, DType::Bool))),
-            Given::NoTensor
-            | Given::Changed(..)
-            | Given::Tensors(_)
-            | Given::Optional(..)
-            | Given::Numbers(..)
-            | Given::Text(_) => Err(mismatch("a graph takes tensors and numbers".to_owned())),
-        }
+            Given::Tensors(values) => {
+                let count = values.len();
+                operands.extend(values);
+                ExternArgument::Tensors(count)
+            }
+            Given::NoTensor => ExternArgument::NoTensor,
+            Given::Number(number) => ExternArgument::Number(number),
+            Given::Optional(kind, number) => ExternArgument::Optional(kind, number),
+            Given::Numbers(kind, numbers) => ExternArgument::Numbers(kind, numbers),
+            Given::Text(text) => ExternArgument::Text(text),
+        });
     }
+    Taken { arguments, operands, changed }
 }
 
 /// A call that is not as its operator is declared.
@@ -193,7 +220,7 @@ fn mismatch(message: String) -> RuleError {
 }
 
 /// The argument where it is `None`.
-fn none_of(argument: &Argument) -> Given {
+pub(crate) fn none_of(argument: &Argument) -> Given {
     match (argument.ty.number(), argument.is_list) {
         (Some(kind), true) => Given::Numbers(kind, None),
         (Some(kind), false) => Given::Optional(kind, None),
@@ -203,7 +230,7 @@ fn none_of(argument: &Argument) -> Given {
 }
 
 /// The argument where it is what its schema says; schemas are parsed so that it fits.
-fn default_as(default: &Default, argument: &Argument) -> Given {
+pub(crate) fn default_as(default: &Default, argument: &Argument) -> Given {
     let number = |kind: NumberKind, default: &Default| match (kind, default) {
         (NumberKind::Float, Default::Int(value)) => Number::Float(*value as f64),
         (_, Default::Int(value)) => Number::Int(Expr::int(*value)),
@@ -224,7 +251,7 @@ fn default_as(default: &Default, argument: &Argument) -> Given {
     }
 }
 
-fn number_as(arg: &Arg, kind: NumberKind) -> Option<Number> {
+pub(crate) fn number_as(arg: &Arg, kind: NumberKind) -> Option<Number> {
     match (kind, arg) {
         (NumberKind::Int, Arg::Int(expr)) => Some(Number::Int(expr.clone())),
         (NumberKind::Float, Arg::Float(value)) => Some(Number::Float(*value)),
@@ -235,7 +262,7 @@ fn number_as(arg: &Arg, kind: NumberKind) -> Option<Number> {
     }
 }
 
-fn numbers_as(arg: &Arg, kind: NumberKind) -> Option<Vec<Number>> {
+pub(crate) fn numbers_as(arg: &Arg, kind: NumberKind) -> Option<Vec<Number>> {
     match (kind, arg) {
         (_, arg) if is_empty(arg) => Some(vec![]),
         (NumberKind::Int, Arg::Ints(items)) => Some(items.iter().cloned().map(Number::Int).collect()),

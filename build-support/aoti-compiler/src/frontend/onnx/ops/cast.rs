@@ -2,7 +2,7 @@
 
 use super::super::call::{Call, malformed};
 use super::super::torch::Given;
-use super::super::types::{ElementType, Narrow, element_type};
+use super::super::types::{ElementType, Narrow, SmallFloat, element_type};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::aten::Arg;
@@ -146,9 +146,9 @@ fn power_of_two(cx: &mut Onnx, x: ValueId, manner: Manner) -> Result<ValueId, Ru
 /// The lowest bits of integers, and of what is left of floats without their fraction; the nearest of the floats of four bits.
 fn narrowed(cx: &mut Onnx, x: ValueId, narrow: Narrow, storage: DType) -> Result<ValueId, RuleError> {
     let from = cx.b.dtype(x);
-    if narrow == Narrow::F4 {
+    if let Some(form) = narrow.float() {
         let wide = cx.b.cast(x, if from.is_float() { from.compute() } else { DType::F32 });
-        return f4(cx, wide, storage);
+        return small_float(cx, wide, form, storage);
     }
     // Modulo two to the number of bits.
     let wide = cx.b.cast(x, DType::I64);
@@ -160,16 +160,22 @@ fn narrowed(cx: &mut Onnx, x: ValueId, narrow: Narrow, storage: DType) -> Result
     Ok(cx.b.cast(value, storage))
 }
 
-/// The nearest of the numbers of four bits, the even one of two. None of them is NaN, which becomes a negative zero.
-fn f4(cx: &mut Onnx, x: ValueId, storage: DType) -> Result<ValueId, RuleError> {
+/// The nearest of the numbers of few bits, the even one of two. None of them is NaN, which becomes a negative zero.
+fn small_float(cx: &mut Onnx, x: ValueId, form: SmallFloat, storage: DType) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(x);
     let is_nan = Formula::from(x).is_nan();
     let magnitude = is_nan.select(0.0, Formula::from(x).abs());
     let sign = is_nan.select(-1.0, x);
-    // Steps are 0.5 below 2, 1 below 4, 2 above.
-    let step = |size: f64| (&magnitude * (1.0 / size)).round() * size;
-    let nearest = magnitude.lt(2.0).select(step(0.5), magnitude.lt(4.0).select(step(1.0), step(2.0)));
-    let nearest = nearest.min(6.0).binary(FloatBinary::CopySign, sign);
+    // Steps are as large again from each power of two on.
+    let rounded = |exponent: i32| {
+        let step = 2f64.powi(exponent) * 0.5f64.powi(form.mantissa_bits as i32);
+        (&magnitude * (1.0 / step)).round() * step
+    };
+    let (least, most) = form.exponents();
+    let nearest = (least..most).rev().fold(rounded(most), |above, exponent| {
+        magnitude.lt(2f64.powi(exponent + 1)).select(rounded(exponent), &above)
+    });
+    let nearest = nearest.min(form.largest()).binary(FloatBinary::CopySign, sign);
     let value = cx.formula(dtype, &nearest)?;
     Ok(cx.b.cast(value, storage))
 }
@@ -212,6 +218,12 @@ mod tests {
         let found = cast(float4, 1, "up", &[0.25, 0.75, 2.5, 5.0, 99.0, -1.25, f32::NAN]);
         assert_eq!(found, [0.0, 1.0, 2.0, 4.0, 6.0, -1.0, 0.0]);
         assert!(found[6].is_sign_negative());
+        let (float6, wide_float6) = (27, 28);
+        assert_eq!(cast(float6, 1, "up", &[0.0625, 0.19, 1.0625, 99.0, -7.4]), [0.0, 0.25, 1.0, 7.5, -7.5]);
+        assert_eq!(
+            cast(wide_float6, 1, "up", &[0.04, 1.125, 25.9, 1e9, -0.2]),
+            [0.0625, 1.0, 24.0, 28.0, -0.1875]
+        );
     }
 
     #[test]

@@ -124,9 +124,43 @@ const REFUSED: &[(&str, &str)] = &[
         "ai.onnx.preview.training::Gradient",
         "it asks for the derivative of the rest of the graph; export the graph of the training step instead",
     ),
+    ("com.microsoft::BeamSearch", SEARCH),
+    ("com.microsoft::BiasDropout", TRAINING),
+    ("com.microsoft::BitmaskBiasDropout", TRAINING),
+    ("com.microsoft::BitmaskDropout", TRAINING),
+    ("com.microsoft::DecoderMaskedMultiHeadAttention", OF_DEVICE),
+    ("com.microsoft::DecoderMaskedSelfAttention", OF_DEVICE),
+    (
+        "com.microsoft::EPContext",
+        "it is what another compiler made of a part of the model; take the model from before",
+    ),
+    ("com.microsoft::GreedySearch", SEARCH),
+    ("com.microsoft::MoEPacked", OF_DEVICE),
+    ("com.microsoft::PackedAttention", PACKED),
+    ("com.microsoft::PackedMultiHeadAttention", PACKED),
+    ("com.microsoft::PagedAttention", OF_DEVICE),
+    ("com.microsoft::QOrderedAttention", OF_DEVICE),
+    ("com.microsoft::QOrderedGelu", OF_DEVICE),
+    ("com.microsoft::QOrderedLayerNormalization", OF_DEVICE),
+    ("com.microsoft::QOrderedLongformerAttention", OF_DEVICE),
+    ("com.microsoft::QOrderedMatMul", OF_DEVICE),
+    ("com.microsoft::RemovePadding", PACKED),
+    ("com.microsoft::RestorePadding", PACKED),
+    ("com.microsoft::Sampling", SEARCH),
+    (
+        "com.microsoft::Snpe",
+        "it is what another compiler made of a part of the model; take the model from before",
+    ),
+    ("com.microsoft::Tokenizer", TEXTS),
+    ("com.microsoft::WhisperBeamSearch", SEARCH),
     ("ai.onnx.ml::ZipMap", "maps are no tensors; export the model with `zipmap=False`"),
 ];
 const TEXTS: &str = "there are no tensors of texts; split and join them before a model runs";
+const SEARCH: &str =
+    "it runs a decoder until it ends; compile the decoder, and write the loop around it in Rust";
+const TRAINING: &str = "it is written for training; export the model for inference";
+const OF_DEVICE: &str = "it is written for one execution provider of ONNX Runtime; optimise the model for processors, or not at all";
+const PACKED: &str = "it packs sequences without their padding for CUDA; optimise the model without packing (`use_packed_mode`)";
 const MAPS: &str = "maps are no tensors; export the model without them";
 
 static BY_NAME: LazyLock<IndexMap<(&str, &str), &Operator>> = LazyLock::new(|| {

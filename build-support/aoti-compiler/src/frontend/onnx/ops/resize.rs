@@ -390,6 +390,16 @@ mod tests {
     }
 
     #[test]
+    fn scales_in_the_file_are_no_weights() {
+        let model = Model::new(13)
+            .fixed_input("x", Tensor::from_f32(&[2], &[1.0, 2.0]))
+            .constant("scales", &Tensor::from_f32(&[1], &[2.0]))
+            .node("Resize", &["x", "", "scales"], &["y"], &[text("mode", "nearest")]);
+        assert!(model.import(&["y"]).unwrap().graph.symbols.is_empty());
+        assert_eq!(model.numbers(), [1.0, 1.0, 2.0, 2.0]);
+    }
+
+    #[test]
     fn scales_that_are_data_decide_sizes() {
         let model = Model::new(13)
             .input("x", Tensor::from_f32(&[2], &[1.0, 2.0]))

@@ -30,13 +30,17 @@ operators! { "com.microsoft";
 
 /// What an operator of the standard gives for these operands and the attributes of the node.
 pub(super) fn standard(cx: &mut Onnx, c: &Call, name: &str, inputs: Vec<Val>) -> Result<ValueId, RuleError> {
-    let operator = find("", name).ok_or_else(|| malformed(format!("`{name}` has no rule")))?;
-    let version = cx.versions.get("").copied().unwrap_or(c.version);
-    let call = Call { node: c.node, version, inputs };
-    match (operator.run)(cx, &call)?.as_slice() {
+    match standard_results(cx, c, name, inputs)?.as_slice() {
         [Val::Tensor(value), ..] => Ok(*value),
         _ => Err(malformed(format!("`{name}` gives no tensor"))),
     }
+}
+
+/// The same with all its results.
+pub(super) fn standard_results(cx: &mut Onnx, c: &Call, name: &str, inputs: Vec<Val>) -> Rule {
+    let operator = find("", name).ok_or_else(|| malformed(format!("`{name}` has no rule")))?;
+    let version = cx.versions.get("").copied().unwrap_or(c.version);
+    (operator.run)(cx, &Call { node: c.node, version, inputs })
 }
 
 /// `[batch, ..., channels]` as `[batch, channels, ...]`.

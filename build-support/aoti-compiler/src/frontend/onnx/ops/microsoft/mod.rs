@@ -2,12 +2,14 @@
 
 mod activation;
 mod attention;
+mod experts;
 mod grouped_query;
 mod matrix;
 mod normalization;
 mod packed_weights;
 mod quantized;
 mod quantized_matrix;
+mod recurrent;
 mod rotary;
 #[cfg(test)]
 mod tests;
@@ -19,12 +21,14 @@ use super::{Operator, operators};
 pub(super) const FAMILIES: &[&[Operator]] = &[
     activation::OPERATORS,
     attention::OPERATORS,
+    experts::OPERATORS,
     grouped_query::OPERATORS,
     matrix::OPERATORS,
     normalization::OPERATORS,
     packed_weights::OPERATORS,
     quantized::OPERATORS,
     quantized_matrix::OPERATORS,
+    recurrent::OPERATORS,
     rotary::OPERATORS,
     various::OPERATORS,
 ];

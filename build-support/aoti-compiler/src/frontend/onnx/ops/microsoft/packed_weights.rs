@@ -25,7 +25,7 @@ fn needed(c: &Call, name: &str) -> Result<i64, RuleError> {
 }
 
 /// Numbers of `bits` bits at `coords` of a tensor of bytes, of which the last axis is packed, lowest bits first.
-fn unpacked(
+pub(super) fn unpacked(
     cx: &mut Onnx,
     bytes: ValueId,
     bits: i64,
