@@ -9,8 +9,8 @@ use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
-use aoti_compiler::names;
 use aoti_compiler::frontend::{self, onnx, onnx::Support};
+use aoti_compiler::names;
 use aoti_compiler::operators::Operators;
 use aoti_compiler::target::GpuTarget;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};
@@ -175,7 +175,7 @@ const PROJECTS_OWN: &str = "  (the project's own)";
 /// All operators that are supported, those of ONNX with their domains.
 fn all_operators(is_json: bool) {
     let registry = Registry::new();
-    let named = |(domain, name)| format!("{}::{name}", if domain == "" { "ai.onnx" } else { domain });
+    let named = |(domain, name)| format!("{}::{name}", if domain.is_empty() { "ai.onnx" } else { domain });
     let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
     if is_json {
         let names: Vec<&str> = registry.names().collect();
