@@ -170,7 +170,9 @@ const PROJECTS_OWN: &str = "  (the project's own)";
 /// All operators that are supported, those of ONNX with their domains.
 fn all_operators(is_json: bool) {
     let registry = Registry::new();
-    let named = |(domain, name)| format!("{}::{name}", if domain == "" { "ai.onnx" } else { domain });
+    let named = |(domain, name): (&str, &str)| {
+        format!("{}::{name}", if domain.is_empty() { "ai.onnx" } else { domain })
+    };
     let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
     if is_json {
         let names: Vec<&str> = registry.names().collect();

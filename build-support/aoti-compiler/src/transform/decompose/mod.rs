@@ -21,7 +21,6 @@ pub use formula::Formula;
 #[cfg(feature = "onnx")]
 pub(crate) use fourier::{Direction, Signal};
 #[cfg(feature = "onnx")]
-#[cfg(feature = "onnx")]
 pub(crate) use masks::hits_of;
 pub use operand::Operand;
 #[cfg(feature = "onnx")]
@@ -30,6 +29,7 @@ pub(crate) use project::{Given, Taken, default_as, none_of, number_as, numbers_a
 pub use refused::Refusal;
 pub use registry::{Entry, Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::{decompose, decompose_with};
+#[cfg(feature = "onnx")]
 pub(crate) use steps::{Carried, Step, repeat, repeat_while_any, rows_at, with_row};
 #[cfg(feature = "onnx")]
 pub(crate) use support::read_size;
