@@ -14,6 +14,7 @@ use aoti_compiler::names;
 use aoti_compiler::operators::Operators;
 use aoti_compiler::target::GpuTarget;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};
+use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
 use serde_json::{Value, json};
@@ -98,23 +99,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Err(Failure::Usage(message.to_owned()));
     }
     if arguments.ops {
-        if frontend::text::is_text(&model.file) {
-            let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
-            return Err(Failure::User(message.to_owned()));
-        }
-        let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
-        if onnx::is_onnx(&model.file) {
-            let all = onnx::operators_of(model.file, &declared).map_err(refuse)?;
-            print(
-                &all.iter()
-                    .map(|(name, (count, support))| onnx_line(name, *count, *support))
-                    .collect::<String>(),
-            );
-            return Ok(());
-        }
-        let program = frontend::import(&name, model.file).map_err(refuse)?;
-        print(&operators(&program, &declared));
-        return Ok(());
+        return operators_of(&name, model.file, context);
     }
     let Numerics { tf32, libraries } = arguments.rounding.or(single::numerics_of(&path)?);
     let levels = arguments.level.iter().cloned();
@@ -169,13 +154,34 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     Ok(())
 }
 
-/// The operators of a program, its bodies included, with the number of their calls; what is not supported is marked.
+/// Prints the operators of a model.
+fn operators_of(name: &str, file: Bytes, context: &Context) -> Result<(), Failure> {
+    let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
+    if frontend::text::is_text(&file) {
+        let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
+        return Err(Failure::User(message.to_owned()));
+    }
+    let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
+    if onnx::is_onnx(&file) {
+        let all = onnx::operators_of(file, &declared).map_err(refuse)?;
+        let lines = all.iter().map(|(name, (count, support))| onnx_line(name, *count, *support));
+        print(&lines.collect::<String>());
+        return Ok(());
+    }
+    let program = frontend::import(name, file).map_err(refuse)?;
+    print(&operators(&program, &declared));
+    Ok(())
+}
+
+/// How an operator is marked that the project brings.
 const PROJECTS_OWN: &str = "  (the project's own)";
 
 /// All operators that are supported, those of ONNX with their domains.
 fn all_operators(is_json: bool) {
     let registry = Registry::new();
-    let named = |(domain, name)| format!("{}::{name}", if domain.is_empty() { "ai.onnx" } else { domain });
+    let named = |(domain, name): (&str, &str)| {
+        format!("{}::{name}", if domain.is_empty() { "ai.onnx" } else { domain })
+    };
     let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
     if is_json {
         let names: Vec<&str> = registry.names().collect();

@@ -12,7 +12,6 @@ const FUNCTION: usize = 80;
 /// Files that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
 const FILES: &[(&str, usize)] = &[
     ("build-support/aoti-compiler/include/aoti/gpu/contract.h", 511),
-    ("build-support/aoti-compiler/src/codegen/cpp/contraction.rs", 515),
     ("build-support/aoti-compiler/src/codegen/run/plan.rs", 505),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/control.rs", 516),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/recurrent.rs", 531),
@@ -29,9 +28,7 @@ const FILES: &[(&str, usize)] = &[
 const FUNCTIONS: &[(&str, &str, usize)] = &[
     ("build-support/aoti-compiler/src/codegen/run/plan.rs", "add", 85),
     ("build-support/aoti-compiler/src/graph/verify/ops.rs", "op", 118),
-    ("build-support/aoti-compiler/src/schedule/verify.rs", "check_mapping", 106),
     ("build-support/aoti-compiler/src/transform/decompose/registry.rs", "new", 93),
-    ("build-support/aoti-runtime/src/ffi/prepare.rs", "prepare", 87),
     ("tests/tests/first_hour.rs", "a_project_grows_from_nothing", 85),
 ];
 

@@ -70,6 +70,7 @@ headers![
     "gpu/units.h",
     "gpu/windows.h",
     "host.h",
+    "interleave.h",
     "lanes.h",
     "levels.h",
     "linalg.h",

@@ -6,9 +6,9 @@ use super::layout::Layouts;
 use super::nodes::{axes_over, axis_exprs, axis_symbol, expr_indices, strided};
 use crate::graph::{Graph, Op, ValueId};
 use crate::loops::{Access, Channels, MatrixOperand};
-use crate::select::WORD;
 use crate::symbolic::Expr;
 use crate::target::Target;
+use crate::target::templates::WORD;
 use crate::transform::byte_operands;
 use cranelift_entity::SecondaryMap;
 

@@ -14,7 +14,7 @@ use crate::graph::{Conv, Graph, Node, Op, TensorType, ValueId};
 use crate::loops::Channels;
 use crate::select;
 use crate::symbolic::{Expr, Symbol};
-use crate::target::Target;
+use crate::target::{Target, templates};
 use crate::tuning::Questions;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -109,7 +109,7 @@ fn is_fitting(graph: &Graph, node: &Node, target: &Target) -> bool {
     let Op::Conv(conv) = &node.op else { return false };
     let weight = graph.ty(node.inputs[1]);
     match target {
-        Target::Cpu(_) => select::has_pixel_template(conv, weight),
+        Target::Cpu(_) => templates::has_pixel_template(conv, weight),
         Target::Gpu(_) => {
             let is_float = matches!(weight.dtype, DType::F16 | DType::Bf16 | DType::F32);
             let is_fixed = weight.shape.iter().all(|size| size.as_int().is_some());

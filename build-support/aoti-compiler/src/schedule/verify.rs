@@ -188,45 +188,7 @@ fn check_mapping(
                     GpuMapping::Tiles(tile),
                     KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Attention(_),
                 ) => {
-                    if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
-                        findings.push("no block can have such a tile".to_owned());
-                    }
-                    findings.extend(check_units(schedule, kernel, tile.by, gpu));
-                    if tile.by == Multiplier::Windows && !has_windows(&schedule.program, kernel, tile) {
-                        findings.push("it has no such windows".to_owned());
-                    }
-                    let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
-                    let has_depth = !is_attention || tile.by == Multiplier::Few;
-                    let most = if has_depth { gpu.cluster_blocks } else { 1 };
-                    if tile.blocks < 1 || tile.blocks > most {
-                        findings.push(format!("{} blocks cannot share a tile", tile.blocks));
-                    }
-                    let may_round = match &kernel.kind {
-                        KernelKind::MatMul(_) => gpu.tf32.matmul,
-                        KernelKind::Convolution(_) => gpu.tf32.conv,
-                        KernelKind::Nest(_)
-                        | KernelKind::Attention(_)
-                        | KernelKind::Rows(_)
-                        | KernelKind::Extern(_) => false,
-                    };
-                    if tile.by == Multiplier::RoundedUnits && !may_round {
-                        findings.push("its numbers may not be rounded to TF32".to_owned());
-                    }
-                    let can_bring = match &kernel.kind {
-                        KernelKind::Attention(_) => true,
-                        KernelKind::MatMul(own) => own.dtype.is_half() && brings(&schedule.program, own, gpu),
-                        KernelKind::Nest(_)
-                        | KernelKind::Convolution(_)
-                        | KernelKind::Rows(_)
-                        | KernelKind::Extern(_) => false,
-                    };
-                    let has_roles = can_bring && tile.by == Multiplier::Units;
-                    if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
-                        findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
-                    }
-                    if tile.heads < 1 || (tile.heads > 1 && !is_attention) {
-                        findings.push(format!("{} heads cannot take turns", tile.heads));
-                    }
+                    findings.extend(check_tile(schedule, kernel, tile, gpu));
                 }
                 (GpuMapping::Tiles(_), _) => {
                     findings.push("only contractions and attention have tiles".to_owned())
@@ -256,6 +218,46 @@ fn check_mapping(
             vec!["its mapping is for another machine".to_owned()]
         }
     }
+}
+
+fn check_tile(schedule: &Schedule, kernel: &Kernel, tile: &Tile, gpu: &GpuTarget) -> Vec<String> {
+    let mut findings = vec![];
+    if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
+        findings.push("no block can have such a tile".to_owned());
+    }
+    findings.extend(check_units(schedule, kernel, tile.by, gpu));
+    if tile.by == Multiplier::Windows && !has_windows(&schedule.program, kernel, tile) {
+        findings.push("it has no such windows".to_owned());
+    }
+    let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
+    let has_depth = !is_attention || tile.by == Multiplier::Few;
+    let most = if has_depth { gpu.cluster_blocks } else { 1 };
+    if tile.blocks < 1 || tile.blocks > most {
+        findings.push(format!("{} blocks cannot share a tile", tile.blocks));
+    }
+    let may_round = match &kernel.kind {
+        KernelKind::MatMul(_) => gpu.tf32.matmul,
+        KernelKind::Convolution(_) => gpu.tf32.conv,
+        KernelKind::Nest(_) | KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
+    };
+    if tile.by == Multiplier::RoundedUnits && !may_round {
+        findings.push("its numbers may not be rounded to TF32".to_owned());
+    }
+    let can_bring = match &kernel.kind {
+        KernelKind::Attention(_) => true,
+        KernelKind::MatMul(own) => own.dtype.is_half() && brings(&schedule.program, own, gpu),
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+            false
+        }
+    };
+    let has_roles = can_bring && tile.by == Multiplier::Units;
+    if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
+        findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
+    }
+    if tile.heads < 1 || (tile.heads > 1 && !is_attention) {
+        findings.push(format!("{} heads cannot take turns", tile.heads));
+    }
+    findings
 }
 
 /// What a scatter does must be the same in any order of what its mapping leaves open.

@@ -8,16 +8,11 @@ use super::{
 };
 use crate::cost::{Cost, Item};
 use crate::dtype::DType;
-use crate::graph::{self, TensorType};
 use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
 use crate::symbolic::Expr;
 use crate::target::Target;
+use crate::target::templates::{GROUP_CHANNELS, MAX_TAPS, WORD};
 
-/// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
-const MAX_TAPS: i64 = 1024;
-/// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
-/// `depthwise_pixels.h`.
-const MAX_DEPTHWISE_TAPS: i64 = 256;
 /// Bytes that panels must waste for a model to make them when it is created: the code that does takes some hundred itself.
 const WASTED_BYTES: usize = 2048;
 /// What an element that is read or written across the order in which it lies costs beside an access of a lane by itself.
@@ -27,37 +22,18 @@ const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.
 const TILE_PIXELS: f64 = 8.0;
 
-/// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it if there are groups.
-const GROUP_CHANNELS: i64 = 8;
-
-/// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
-/// needs them last in its input.
-pub(crate) fn has_pixel_template(conv: &graph::Conv, weight: &TensorType) -> bool {
-    let sizes: Option<Vec<i64>> = weight.shape.iter().map(Expr::as_int).collect();
-    let Some([channels, own_channels, kernel @ ..]) = sizes.as_deref() else { return false };
-    let taps: i64 = kernel.iter().product();
-    let padded = conv.padding.iter().all(|(before, _)| *before >= 0);
-    let is_depthwise = *own_channels == 1 && conv.groups == *channels && taps <= MAX_DEPTHWISE_TAPS;
-    let has_groups = *own_channels > 1 && *channels >= GROUP_CHANNELS.saturating_mul(conv.groups);
-    let fits = !kernel.is_empty() && taps <= MAX_TAPS && (conv.groups == 1 || is_depthwise || has_groups);
-    weight.dtype == DType::F32 && !conv.transposed && padded && fits
-}
-
-/// Whether a template may round sums that are numbers of their type, as Winograd's algorithm does.
-pub(crate) fn may_round(conv: &graph::Conv, weight: &TensorType) -> bool {
-    let is_plain = conv.stride.iter().chain(&conv.dilation).all(|value| *value == 1);
-    let taps = weight.shape.iter().skip(2).rev();
-    // As `winograd_panels`, whose images may also be of one row of a longer axis.
-    is_plain && conv.groups == 1 && taps.take(2).all(|size| size.as_int().is_none_or(|size| size == 3))
-}
-
 /// The ways to compute a convolution.
 pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target) -> Vec<Candidate> {
     let shape = ConvShape::new(program, conv);
-    let packable = is_packable(program, conv, &shape) && matches!(target, Target::Cpu(_));
     if words::is_of_words(program, conv) && conv.input_channels == Channels::Last {
         return vec![of_words(program, conv, &words::in_words(&shape), target)];
     }
+    of_numbers(program, conv, &shape, target)
+}
+
+/// The ways to compute a convolution of numbers that are multiplied one by one.
+fn of_numbers(program: &Program, conv: &Convolution, shape: &ConvShape, target: &Target) -> Vec<Candidate> {
+    let packable = is_packable(program, conv, shape) && matches!(target, Target::Cpu(_));
     let mut all = vec![];
     let mut add = |template: Conv, form: Option<Form>, scratch: Scratch, cost: Cost| {
         let packed = form.map(|form| PackedOperand { buffer: conv.weight, form });
@@ -65,71 +41,71 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             Choice { template: Template::Conv(template), packed: packed.into_iter().collect(), scratch };
         all.push(Candidate { choice, cost });
     };
-    let products = multiply_adds(&shape);
+    let products = multiply_adds(shape);
     let weight = kind_of_weights(program, target);
     let work = Cost::of(Item::Multiply, products);
     let is_f32 = program.buffers[conv.weight].dtype == DType::F32;
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     let has_tiles = packable && shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS);
-    let tiled = work.times(tile_waste(&shape)).and(weight, weights(&shape));
+    let tiled = work.times(tile_waste(shape)).and(weight, weights(shape));
     // Vectors of pixels read channels that are first, and may write them to where they are last.
     let is_first = conv.input_channels == Channels::First || shape.in_channels.is(1);
     let turns = is_last && is_first && has_tiles && shape.groups == 1;
-    let empty = if turns { empty_lanes(&shape) } else { 1.0 };
+    let empty = if turns { empty_lanes(shape) } else { 1.0 };
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 || !shape.in_channels.is(shape.groups) {
             let in_order = shape.input_channels(conv) == Channels::Last;
-            let scratch = scratch::conv_pixels(&shape, in_order, target);
-            let of_vectors = work.times(empty).and(weight, weights(&shape));
-            add(Conv::Pixels, tap_panels(&shape, is_f32), scratch, of_vectors);
+            let scratch = scratch::conv_pixels(shape, in_order, target);
+            let of_vectors = work.times(empty).and(weight, weights(shape));
+            add(Conv::Pixels, tap_panels(shape, is_f32), scratch, of_vectors);
             if turns {
-                let cost = tiled.and(Item::Gather, TURNED * outputs(&shape));
-                add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
+                let cost = tiled.and(Item::Gather, TURNED * outputs(shape));
+                add(Conv::Tiled, channel_panels(shape), scratch::conv(shape, target), cost);
             }
-            if let Some(form) = winograd_panels(&shape).filter(|_| shape.groups == 1) {
-                let scratch = scratch::conv_winograd(&shape, in_order, target);
-                add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight, empty));
+            if let Some(form) = winograd_panels(shape).filter(|_| shape.groups == 1) {
+                let scratch = scratch::conv_winograd(shape, in_order, target);
+                add(Conv::Winograd, Some(form), scratch, winograd_work(conv, shape, weight, empty));
             }
         } else {
-            add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), depthwise_work(&shape));
+            add(Conv::DepthwisePixels, tap_columns(shape), Scratch::default(), depthwise_work(shape));
         }
         return all;
     }
     if matches!(target, Target::Gpu(_)) && !window_blocks(program, conv).is_empty() {
         // Ordinary units multiply, and tiles of groups that are so small are mostly empty.
         add(Conv::Windows, None, Scratch::default(), Cost::of(Item::Loaded, products));
-        let form = if conv.depth_is_by_tap() { by_tap(&shape) } else { None };
+        let form = if conv.depth_is_by_tap() { by_tap(shape) } else { None };
         add(Conv::Any, form, Scratch::default(), Cost::of(Item::Single, products));
         return all;
     }
     if conv.depth_is_by_tap() {
-        add(Conv::Any, by_tap(&shape), Scratch::default(), work);
+        add(Conv::Any, by_tap(shape), Scratch::default(), work);
         return all;
     }
     let slow = Cost::of(Item::Single, products);
     if conv.conv.transposed {
         add(Conv::TransposedAny, None, Scratch::default(), slow);
         if packable {
-            add(Conv::Transposed, transposed_panels(&shape), scratch::conv_transposed(&shape, target), work);
+            add(Conv::Transposed, transposed_panels(shape), scratch::conv_transposed(shape, target), work);
         }
         return all;
     }
     add(Conv::Any, None, Scratch::default(), slow);
     if packable {
         if shape.groups == 1 && shape.covers_input() {
-            add(Conv::Product, product_panels(&shape), Scratch::default(), work);
+            add(Conv::Product, product_panels(shape), Scratch::default(), work);
         }
         if shape.in_channels.is(shape.groups) {
             add(Conv::Depthwise, None, Scratch::default(), Cost::of(Item::Loaded, products));
         }
         if has_tiles {
-            add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), tiled);
+            add(Conv::Tiled, channel_panels(shape), scratch::conv(shape, target), tiled);
         }
         if shape.groups == 1
-            && let Some(form) = winograd_panels(&shape)
+            && let Some(form) = winograd_panels(shape)
         {
-            let scratch = scratch::conv_winograd(&shape, false, target);
-            add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight, empty));
+            let scratch = scratch::conv_winograd(shape, false, target);
+            add(Conv::Winograd, Some(form), scratch, winograd_work(conv, shape, weight, empty));
         }
     }
     all
@@ -139,7 +115,7 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
 fn of_words(program: &Program, conv: &Convolution, shape: &ConvShape, target: &Target) -> Candidate {
     let form = tap_panels(shape, false).and_then(|form| match form {
         Form::Packed(Packing::TapPanels { groups, channels, in_channels, taps }) => {
-            let in_channels = in_channels * usize::try_from(words::WORD).ok()?;
+            let in_channels = in_channels * usize::try_from(WORD).ok()?;
             Some(Packing::TapWords { groups, channels, in_channels, taps }.into())
         }
         Form::Packed(_) | Form::Expanded(_) => None,
@@ -298,26 +274,7 @@ fn transposed_panels(shape: &ConvShape) -> Option<Form> {
 mod tests {
     use super::*;
     use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn groups_have_a_template_where_their_channels_fill_vectors() {
-        let fits = |channels: i64, own: i64, groups: i64| {
-            let conv = graph::Conv {
-                stride: vec![1, 1],
-                padding: vec![(1, 1); 2],
-                dilation: vec![1, 1],
-                groups,
-                transposed: false,
-                output_padding: vec![0, 0],
-            };
-            let shape = [channels, own, 3, 3].map(Expr::int).to_vec();
-            has_pixel_template(&conv, &TensorType { dtype: DType::F32, shape })
-        };
-        assert!(fits(64, 64, 1) && fits(64, 1, 64));
-        assert!(fits(64, 8, 8) && fits(96, 24, 4));
-        assert!(!fits(64, 4, 16), "most lanes would be empty");
-        assert!(!fits(64, 1, 4), "sums of one channel are short");
-    }
+    use crate::target::templates::MAX_DEPTHWISE_TAPS;
 
     #[test]
     fn sizes_are_those_of_the_headers() {

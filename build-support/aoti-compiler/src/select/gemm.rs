@@ -9,25 +9,42 @@ use crate::dtype::DType;
 use crate::loops::{MatMul, Program, Storage};
 use crate::symbolic::Expr;
 use crate::target::Target;
+use crate::target::templates::WORD;
 
 /// The ways to compute a matrix product. Nobody knows how fast a library is where the model will run: it counts as fast as the
 /// cheapest other way and comes after that, so that only a record takes it.
 pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) -> Vec<Candidate> {
+    of_words(program, matmul, target)
+        .map_or_else(|| of_numbers(program, matmul, target), |candidate| vec![candidate])
+}
+
+fn candidate(gemm: Gemm, packed: Vec<PackedOperand>, scratch: Scratch, cost: Cost) -> Candidate {
+    Candidate { choice: Choice { template: Template::Gemm(gemm), packed, scratch }, cost }
+}
+
+/// Products of all batches.
+fn multiply_adds(matmul: &MatMul) -> f64 {
+    let positions: f64 = matmul.axes.iter().map(|axis| typical(&axis.extent)).product();
+    positions * typical(&matmul.depth)
+}
+
+/// The way to compute a product of words, if it is one.
+fn of_words(program: &Program, matmul: &MatMul, target: &Target) -> Option<Candidate> {
+    let packing = words::product_words(program, matmul)?;
+    let packed = vec![PackedOperand { buffer: matmul.b.buffer, form: packing.into() }];
+    let work = Cost::of(Item::Multiply, multiply_adds(matmul) / WORD as f64);
+    let rows = &matmul.axes[matmul.axes.len() - 2].extent;
+    let scratch = scratch::gemm_packed(rows, &matmul.depth, 1, target);
+    Some(candidate(Gemm::PackedWords, packed, scratch, work))
+}
+
+/// The ways to compute a product of numbers that are multiplied one by one.
+fn of_numbers(program: &Program, matmul: &MatMul, target: &Target) -> Vec<Candidate> {
     let rank = matmul.axes.len();
     let (m, n, k) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent, &matmul.depth);
     let batches: f64 = matmul.axes[..rank - 2].iter().map(|axis| typical(&axis.extent)).product();
-    let work = batches * typical(m) * typical(n) * typical(k);
-    let candidate = |gemm: Gemm, packed: Vec<PackedOperand>, scratch: Scratch, cost: Cost| Candidate {
-        choice: Choice { template: Template::Gemm(gemm), packed, scratch },
-        cost,
-    };
+    let work = multiply_adds(matmul);
     let sum = tile_sum(matmul.dtype).filter(|_| matches!(target, Target::Cpu(_)));
-    if let Some(packing) = words::product_words(program, matmul) {
-        let packed = vec![PackedOperand { buffer: matmul.b.buffer, form: packing.into() }];
-        let work = Cost::of(Item::Multiply, work / words::WORD as f64);
-        let scratch = scratch::gemm_packed(m, k, 1, target);
-        return vec![candidate(Gemm::PackedWords, packed, scratch, work)];
-    }
     let Some(sum) = sum else {
         let (cost, none) = (Cost::of(Item::Single, work), Scratch::default());
         let mut all = vec![candidate(Gemm::Any, vec![], none.clone(), cost)];

@@ -15,13 +15,11 @@ mod tests;
 pub(crate) mod windows;
 mod words;
 
-pub(crate) use conv::{has_pixel_template, may_round};
 pub use library::{LibraryMatrix, LibraryProduct};
 pub(crate) use library::{libraries, library_product};
 pub use packing::{Expansion, Form, PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, few_columns, few_rows, matrix_bytes, pixel_line, row_bytes};
-pub(crate) use words::{WORD, has_word_template};
 
 use crate::cost::{Cost, Item};
 use crate::loops::{Kernel, KernelKind, Program, RowOp};

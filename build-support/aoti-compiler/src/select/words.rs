@@ -1,24 +1,11 @@
 //! Products and convolutions of numbers of one byte: unsigned ones times signed weights, of which four that are neighbours along the
 //! depth make a word.
 
-use super::{Packing, has_pixel_template};
+use super::Packing;
 use crate::dtype::DType;
-use crate::graph::{Conv, TensorType};
 use crate::loops::{ConvShape, Convolution, MatMul, Program, Storage};
 use crate::symbolic::Expr;
-
-/// Numbers of a word.
-pub(crate) const WORD: i64 = 4;
-
-/// Whether there is a template for a convolution of words, with weights of this shape.
-pub(crate) fn has_word_template(conv: &Conv, weight: &TensorType) -> bool {
-    let as_floats = TensorType { dtype: DType::F32, shape: weight.shape.clone() };
-    let channels = weight.shape.get(1).and_then(Expr::as_int);
-    let padded = conv.padding.iter().any(|padding| *padding != (0, 0));
-    !padded
-        && channels.is_some_and(|channels| channels > 0 && channels % WORD == 0)
-        && has_pixel_template(conv, &as_floats)
-}
+use crate::target::templates::WORD;
 
 /// The panels of a product's right operand, if it is one of bytes: lowering leaves those as they are on the left where the
 /// numbers on the right are such that signed bytes hold them.

@@ -7,6 +7,7 @@
 pub mod cpu;
 pub mod gpu;
 mod library;
+pub(crate) mod templates;
 
 pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};

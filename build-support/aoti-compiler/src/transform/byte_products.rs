@@ -9,9 +9,9 @@ use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::{dce, fold_constants, simplify};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ReduceOp, Scalar, ShapeError, ValueId};
-use crate::select::{WORD, has_word_template};
 use crate::symbolic::{Expr, Symbol};
 use crate::target::Target;
+use crate::target::templates::{WORD, has_word_template};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeSet;
 

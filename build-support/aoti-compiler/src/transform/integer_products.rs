@@ -11,9 +11,9 @@ use super::rewrite::{everywhere, rewrite};
 use super::{dce, fold_constants, simplify};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
-use crate::select::may_round;
 use crate::symbolic::Expr;
 use crate::target::Target;
+use crate::target::templates::may_round;
 use std::collections::BTreeMap;
 
 /// Up to here `f32` holds every integer.

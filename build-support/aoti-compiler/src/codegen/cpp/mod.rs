@@ -2,6 +2,7 @@
 
 mod attention;
 mod contraction;
+mod convolution;
 pub(crate) mod external;
 mod nest;
 mod rows;
@@ -70,7 +71,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
             contraction::matmul((schedule, kernel), &parameters, matmul, (gemm, choice), mapping, &mut text);
         }
         (KernelKind::Convolution(conv), Template::Conv(algorithm)) => {
-            contraction::convolution(program, &parameters, conv, (algorithm, choice), mapping, &mut text);
+            convolution::convolution(program, &parameters, conv, (algorithm, choice), mapping, &mut text);
         }
         (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &choice.scratch, &mut text),
         (KernelKind::Extern(own), _) => external::print(&parameters, own, &mut text),

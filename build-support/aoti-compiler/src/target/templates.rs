@@ -1,0 +1,72 @@
+//! What templates of processors take, as far as passes over graphs have to know.
+
+use crate::dtype::DType;
+use crate::graph::{Conv, TensorType};
+use crate::symbolic::Expr;
+
+/// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
+pub(crate) const MAX_TAPS: i64 = 1024;
+/// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
+/// `depthwise_pixels.h`.
+pub(crate) const MAX_DEPTHWISE_TAPS: i64 = 256;
+/// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it if there are groups.
+pub(crate) const GROUP_CHANNELS: i64 = 8;
+
+/// Numbers of a word.
+pub(crate) const WORD: i64 = 4;
+
+/// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
+/// needs them last in its input.
+pub(crate) fn has_pixel_template(conv: &Conv, weight: &TensorType) -> bool {
+    let sizes: Option<Vec<i64>> = weight.shape.iter().map(Expr::as_int).collect();
+    let Some([channels, own_channels, kernel @ ..]) = sizes.as_deref() else { return false };
+    let taps: i64 = kernel.iter().product();
+    let padded = conv.padding.iter().all(|(before, _)| *before >= 0);
+    let is_depthwise = *own_channels == 1 && conv.groups == *channels && taps <= MAX_DEPTHWISE_TAPS;
+    let has_groups = *own_channels > 1 && *channels >= GROUP_CHANNELS.saturating_mul(conv.groups);
+    let fits = !kernel.is_empty() && taps <= MAX_TAPS && (conv.groups == 1 || is_depthwise || has_groups);
+    weight.dtype == DType::F32 && !conv.transposed && padded && fits
+}
+
+/// Whether a template may round sums that are numbers of their type, as Winograd's algorithm does.
+pub(crate) fn may_round(conv: &Conv, weight: &TensorType) -> bool {
+    let is_plain = conv.stride.iter().chain(&conv.dilation).all(|value| *value == 1);
+    let taps = weight.shape.iter().skip(2).rev();
+    // As `winograd_panels`, whose images may also be of one row of a longer axis.
+    is_plain && conv.groups == 1 && taps.take(2).all(|size| size.as_int().is_none_or(|size| size == 3))
+}
+
+/// Whether there is a template for a convolution of words, with weights of this shape.
+pub(crate) fn has_word_template(conv: &Conv, weight: &TensorType) -> bool {
+    let as_floats = TensorType { dtype: DType::F32, shape: weight.shape.clone() };
+    let channels = weight.shape.get(1).and_then(Expr::as_int);
+    let padded = conv.padding.iter().any(|padding| *padding != (0, 0));
+    !padded
+        && channels.is_some_and(|channels| channels > 0 && channels % WORD == 0)
+        && has_pixel_template(conv, &as_floats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_a_template_where_their_channels_fill_vectors() {
+        let fits = |channels: i64, own: i64, groups: i64| {
+            let conv = Conv {
+                stride: vec![1, 1],
+                padding: vec![(1, 1); 2],
+                dilation: vec![1, 1],
+                groups,
+                transposed: false,
+                output_padding: vec![0, 0],
+            };
+            let shape = [channels, own, 3, 3].map(Expr::int).to_vec();
+            has_pixel_template(&conv, &TensorType { dtype: DType::F32, shape })
+        };
+        assert!(fits(64, 64, 1) && fits(64, 1, 64));
+        assert!(fits(64, 8, 8) && fits(96, 24, 4));
+        assert!(!fits(64, 4, 16), "most lanes would be empty");
+        assert!(!fits(64, 1, 4), "sums of one channel are short");
+    }
+}
