@@ -112,7 +112,9 @@ fn masked(draw: &mut Draw, text: &mut Text, p: &str, scores: String, sizes: [u64
     let [batch, heads, m, n] = sizes;
     let space = format!("[{batch}, {heads}, {m}, {n}]");
     let (ty, mut x) = (format!("f32{space}"), scores);
-    let hidden = text.let_be(&format!("{p}inf"), &ty, "full -inf");
+    // Programs hide with an infinity, or with the least number that there is.
+    let least = draw.one_of(&["-inf", "-3.4028234663852886e38"]);
+    let hidden = text.let_be(&format!("{p}inf"), &ty, &format!("full {least}"));
     if draw.below(2) == 0 {
         let reach = draw.one_of(&[0, 0, n as i64 - m as i64, -2]);
         let at =

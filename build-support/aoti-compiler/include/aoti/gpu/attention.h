@@ -47,8 +47,9 @@ AOTI_INLINE f32 power_of_two(f32 x) {
 // What the exponents of a row are relative to: its largest score, so that no power overflows; anything where all scores
 // are hidden.
 AOTI_INLINE f32 base_of(f32 peak) { return peak == -__builtin_inff() ? 0.0f : peak; }
-// e to the power of score - base.
-AOTI_INLINE f32 weight_of(f32 score, f32 base) { return power_of_two(scalar_fma(score, kLog2E, -base * kLog2E)); }
+// e to the power of score - base. The difference first: masks hide scores with the least of all numbers too, of which there is no
+// multiple, and a row may have no others.
+AOTI_INLINE f32 weight_of(f32 score, f32 base) { return power_of_two((score - base) * kLog2E); }
 // What attention gives for a row all of whose scores are hidden: what comes of dividing by their sum, zeros, or zeros for every row
 // of whose sum NaN would come.
 enum RowOfNothing : int { kNothingSpecial = 0, kZeros = 1, kZerosForNaN = 2 };
