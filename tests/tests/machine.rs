@@ -13,7 +13,12 @@ fn without_a_compiler_the_machine_is_at_fault() {
     let cargo = Path::new(env!("CARGO")).parent().unwrap();
     let build = |path: &Path| {
         let mut command = project.aoti(&["build"]);
-        command.env("PATH", path).env_remove("CXX").env_remove("CXX_x86_64_unknown_linux_gnu");
+        command.env("PATH", path);
+        for named in
+            ["CXX", "CXX_x86_64_unknown_linux_gnu", "CARGO_ZIGBUILD_ZIG_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"]
+        {
+            command.env_remove(named);
+        }
         command.env("CARGO", env!("CARGO"));
         Ended::of(&mut command)
     };
