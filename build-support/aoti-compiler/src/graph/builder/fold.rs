@@ -67,8 +67,8 @@ impl Builder {
     ) -> Built<(ValueId, ValueId)> {
         let ty = self.ty(x).clone();
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
-        // Refuses more than there are.
         let first = self.slice(x, axis, &Expr::int(0), count, 1)?;
+        self.require_at_least(&ty.shape[axis], count)?;
         let Some(kept) = count.as_int().filter(|_| *count != ty.shape[axis]) else {
             let (values, indices) = self.sort(x, axis, descending)?;
             let slice = |builder: &mut Self, value| builder.slice(value, axis, &Expr::int(0), count, 1);

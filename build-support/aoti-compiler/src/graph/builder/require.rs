@@ -81,6 +81,14 @@ impl Builder {
         Ok(())
     }
 
+    /// Requires that there are as many elements as are taken; an error where there never are.
+    pub(super) fn require_at_least(&mut self, size: &Expr, taken: &Expr) -> Built<()> {
+        let are = Condition::compare(size - taken, Relation::Ge, 0);
+        ensure!(are.decide(&self.facts) != Some(false), "{taken} elements of {size}");
+        self.require(are, "a size that is less than what is taken of it");
+        Ok(())
+    }
+
     /// A size is not negative and can be computed.
     pub(super) fn require_size(&mut self, size: &Expr) {
         if size.interval(&self.ranges).min < 0 || self.is_chosen(size) {
