@@ -10,7 +10,7 @@ use crate::commands::{
     run, run_case, script, tune, vendor, verify,
 };
 
-/// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
+/// Compiles deep-learning models (torch.export's .pt2, ONNX) ahead of time into native libraries with Rust bindings
 #[derive(Parser, Debug)]
 #[command(name = "cargo-aoti", bin_name = "cargo aoti", version, styles = clap_cargo::style::CLAP_STYLING)]
 #[command(after_help = EXIT_CODES)]
