@@ -173,19 +173,14 @@ pub fn pack_tap_words(
     groups: usize,
     [channels, in_channels, taps]: [usize; 3],
 ) -> Result<Vec<u8>, PackError> {
-    let k = in_channels.checked_mul(taps).ok_or(PackError::TooLarge)?;
-    w.check(channels, k)?;
-    let own = channels / groups.max(1);
-    let mut packed = Vec::new();
-    for group in 0..groups {
-        packed.extend(pack_columns(k / 4, own, |row, col| {
+    pack_by_taps(w, groups, [channels, in_channels, taps], |k, own, at| {
+        pack_columns(k / 4, own, |row, col| {
             std::array::from_fn::<u8, 4, _>(|i| {
-                let at = 4 * row + i;
-                w.low_byte(group * own + col, at % in_channels * taps + at / in_channels)
+                let (channel, element) = at(4 * row + i, col);
+                w.low_byte(channel, element)
             })
-        })?);
-    }
-    Ok(packed)
+        })
+    })
 }
 
 /// Packs B of a half type for `gemm_packed`, elements as they are: `[ceil(n / PANEL)][k][PANEL]`, those past `n` zero.
@@ -203,14 +198,29 @@ pub fn pack_tap_panels(
     groups: usize,
     [channels, in_channels, taps]: [usize; 3],
 ) -> Result<Vec<u8>, PackError> {
+    pack_by_taps(w, groups, [channels, in_channels, taps], |k, own, at| {
+        pack_columns(k, own, |row, col| {
+            let (channel, element) = at(row, col);
+            w.value(channel, element).to_le_bytes()
+        })
+    })
+}
+
+/// The panels of each group's weights, with taps outside of channels: `pack(k, own, at)` of a depth, a group's channels, and where in
+/// the source the element of a row and a column of the group is.
+fn pack_by_taps(
+    w: &Source<'_>,
+    groups: usize,
+    [channels, in_channels, taps]: [usize; 3],
+    pack: impl Fn(usize, usize, &dyn Fn(usize, usize) -> (usize, usize)) -> Result<Vec<u8>, PackError>,
+) -> Result<Vec<u8>, PackError> {
     let k = in_channels.checked_mul(taps).ok_or(PackError::TooLarge)?;
     w.check(channels, k)?;
     let own = channels / groups.max(1);
     let mut packed = Vec::new();
     for group in 0..groups {
-        packed.extend(pack_columns(k, own, |row, col| {
-            w.value(group * own + col, row % in_channels * taps + row / in_channels).to_le_bytes()
-        })?);
+        let at = |row: usize, col: usize| (group * own + col, row % in_channels * taps + row / in_channels);
+        packed.extend(pack(k, own, &at)?);
     }
     Ok(packed)
 }

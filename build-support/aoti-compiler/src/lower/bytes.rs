@@ -6,9 +6,8 @@ use super::layout::Layouts;
 use super::nodes::{axes_over, axis_exprs, axis_symbol, expr_indices, strided};
 use crate::graph::{Graph, Op, ValueId};
 use crate::loops::{Access, Channels, MatrixOperand};
-use crate::symbolic::Expr;
 use crate::target::Target;
-use crate::target::templates::WORD;
+use crate::target::templates::are_words;
 use crate::transform::byte_operands;
 use cranelift_entity::SecondaryMap;
 
@@ -47,8 +46,7 @@ impl Scope<'_> {
     /// A matrix of bytes whose rows are words: read in place where they are, else from a copy.
     pub(super) fn byte_operand(&mut self, value: ValueId) -> MatrixOperand {
         let operand = self.matrix_operand(value, false);
-        let is_whole = |bytes: &Expr| &bytes.floor_div(&Expr::int(WORD)) * WORD == *bytes;
-        if operand.column_stride.is(1) && is_whole(&operand.row_stride) && is_whole(&operand.offset) {
+        if operand.column_stride.is(1) && are_words(&operand.row_stride) && are_words(&operand.offset) {
             return operand;
         }
         let ty = self.graph.ty(value).clone();

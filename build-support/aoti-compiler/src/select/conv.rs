@@ -26,7 +26,7 @@ const TILE_PIXELS: f64 = 8.0;
 pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target) -> Vec<Candidate> {
     let shape = ConvShape::new(program, conv);
     if words::is_of_words(program, conv) && conv.input_channels == Channels::Last {
-        return vec![of_words(program, conv, &words::in_words(&shape), target)];
+        return vec![of_words(program, conv, &words::shape_in_words(&shape), target)];
     }
     of_numbers(program, conv, &shape, target)
 }

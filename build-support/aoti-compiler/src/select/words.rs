@@ -5,7 +5,7 @@ use super::Packing;
 use crate::dtype::DType;
 use crate::loops::{ConvShape, Convolution, MatMul, Program, Storage};
 use crate::symbolic::Expr;
-use crate::target::templates::WORD;
+use crate::target::templates::{are_words, in_words};
 
 /// The panels of a product's right operand, if it is one of bytes: lowering leaves those as they are on the left where the
 /// numbers on the right are such that signed bytes hold them.
@@ -18,19 +18,14 @@ pub(super) fn product_words(program: &Program, matmul: &MatMul) -> Option<Packin
         || !is_constant
         || read_elsewhere
         || !a.column_stride.is(1)
-        || ![&a.offset, &a.row_stride].into_iter().all(is_whole)
+        || ![&a.offset, &a.row_stride].into_iter().all(are_words)
     {
         return None;
     }
     let size = |expr: &Expr| expr.as_int().and_then(|value| usize::try_from(value).ok());
     let (offset, row_stride, col_stride) = (size(&b.offset)?, size(&b.row_stride)?, size(&b.column_stride)?);
     let (k, n) = (size(&matmul.depth)?, size(&matmul.axes.last()?.extent)?);
-    is_whole(&matmul.depth).then_some(Packing::ProductWords { offset, row_stride, col_stride, k, n })
-}
-
-/// Whether bytes make words without rest.
-fn is_whole(bytes: &Expr) -> bool {
-    &bytes.floor_div(&Expr::int(WORD)) * WORD == *bytes
+    are_words(&matmul.depth).then_some(Packing::ProductWords { offset, row_stride, col_stride, k, n })
 }
 
 /// Whether a convolution is one of bytes, as for products.
@@ -39,6 +34,6 @@ pub(super) fn is_of_words(program: &Program, conv: &Convolution) -> bool {
 }
 
 /// The sizes in words.
-pub(super) fn in_words(shape: &ConvShape) -> ConvShape {
-    ConvShape { in_channels: shape.in_channels.floor_div(&Expr::int(WORD)), ..shape.clone() }
+pub(super) fn shape_in_words(shape: &ConvShape) -> ConvShape {
+    ConvShape { in_channels: in_words(&shape.in_channels), ..shape.clone() }
 }

@@ -12,8 +12,18 @@ pub(crate) const MAX_DEPTHWISE_TAPS: i64 = 256;
 /// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it if there are groups.
 pub(crate) const GROUP_CHANNELS: i64 = 8;
 
-/// Numbers of a word.
+/// Numbers of one byte that templates multiply at once, as a word.
 pub(crate) const WORD: i64 = 4;
+
+/// So many bytes in words.
+pub(crate) fn in_words(bytes: &Expr) -> Expr {
+    bytes.floor_div(&Expr::int(WORD))
+}
+
+/// Whether bytes make words without rest.
+pub(crate) fn are_words(bytes: &Expr) -> bool {
+    &in_words(bytes) * WORD == *bytes
+}
 
 /// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
 /// needs them last in its input.

@@ -4,7 +4,7 @@
 //! The sum of `(q - z) * w` is that of `q * w` less `z` times the sum of the weights, which is known when the model is built. Around
 //! an image is what stands for zero, and where the depth is no multiple of four, weights of zero follow.
 
-use super::integer_extent::{Extent, extents};
+use super::integer_extent::{extents, fits_signed_byte};
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::{dce, fold_constants, simplify};
 use crate::dtype::DType;
@@ -76,7 +76,6 @@ fn find(graph: &Graph) -> BTreeSet<ValueId> {
         return BTreeSet::new();
     }
     let (extents, producers) = (extents(graph), graph.producers());
-    let fits = |(low, high): Extent| low >= i64::from(i8::MIN) && high <= i64::from(i8::MAX);
     let is_constant = |mut value: ValueId| {
         loop {
             let Some(position) = producers[value.index()] else { return false };
@@ -87,7 +86,8 @@ fn find(graph: &Graph) -> BTreeSet<ValueId> {
             value = node.inputs[0];
         }
     };
-    let is_small = |node: &&Node| extents[node.inputs[1]].is_some_and(fits) && is_constant(node.inputs[1]);
+    let is_small =
+        |node: &&Node| extents[node.inputs[1]].is_some_and(fits_signed_byte) && is_constant(node.inputs[1]);
     graph.nodes.iter().filter(is_integer).filter(is_small).map(|node| node.outputs[0]).collect()
 }
 
@@ -113,7 +113,6 @@ impl Left {
             let own = Left::of(rewriter, node.inputs[0])?;
             own.zero.is_none().then_some(Left { zero: Some(node.inputs[1]), ..own })
         } else {
-            let is_byte = |dtype: DType| matches!(dtype, DType::U8 | DType::I8);
             let converts = node.op == Op::Cast && is_byte(rewriter.builder.dtype(node.inputs[0]));
             converts.then_some(Left { bytes: node.inputs[0], zero: None })
         }
@@ -163,6 +162,10 @@ fn product(b: &mut Builder, node: &Node, left: Left) -> Result<Option<ValueId>, 
     matrices(b, node, &left)
 }
 
+pub(super) fn is_byte(dtype: DType) -> bool {
+    matches!(dtype, DType::U8 | DType::I8)
+}
+
 /// Whether elements may differ along an axis.
 pub(super) fn differs(b: &Builder, value: ValueId, axis: usize) -> bool {
     if b.ty(value).shape[axis].is(1) {
@@ -183,7 +186,7 @@ pub(super) fn differs(b: &Builder, value: ValueId, axis: usize) -> bool {
 
 /// What makes whole words of so many.
 fn missing(size: &Expr) -> Option<i64> {
-    Some(-size.as_int()? % WORD).map(|rest| (rest + WORD) % WORD)
+    Some((-size.as_int()?).rem_euclid(WORD))
 }
 
 fn padded(b: &mut Builder, x: ValueId, amounts: &[(i64, i64)], fill: i64) -> Result<ValueId, ShapeError> {

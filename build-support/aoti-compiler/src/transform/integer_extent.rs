@@ -9,6 +9,11 @@ use cranelift_entity::SecondaryMap;
 /// The least and the largest number that may occur.
 pub(crate) type Extent = (i64, i64);
 
+/// Whether signed bytes hold all numbers between these.
+pub(super) fn fits_signed_byte((low, high): Extent) -> bool {
+    low >= i64::from(i8::MIN) && high <= i64::from(i8::MAX)
+}
+
 /// Of every value of a graph; none of numbers that are no integers.
 pub(crate) fn extents(graph: &Graph) -> SecondaryMap<ValueId, Option<Extent>> {
     let mut extents: SecondaryMap<ValueId, Option<Extent>> = SecondaryMap::new();

@@ -3,13 +3,14 @@
 //!
 //! Only what has code for integers later (`byte_products.rs`): bytes on the left, and weights that no run replaces and signed bytes hold.
 
-use super::byte_products::differs;
-use super::integer_extent::{Extent, of_constant};
+use super::byte_products::{differs, is_byte};
+use super::integer_extent::{Extent, fits_signed_byte, of_constant};
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::{cse, dce, fold_splats, simplify};
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
 use crate::symbolic::Expr;
+use crate::target::templates::WORD;
 
 /// Computes products of dequantised bytes in integers.
 pub fn quantised_products(graph: Graph) -> Graph {
@@ -36,14 +37,10 @@ pub fn quantised_products(graph: Graph) -> Graph {
     dce(graph)
 }
 
-fn is_byte(dtype: DType) -> bool {
-    matches!(dtype, DType::U8 | DType::I8)
-}
-
 /// Whether sums of a convolution are of several channels: those of single ones are no faster in integers.
 fn has_depth(rewriter: &Rewriter, node: &Node, conv: &Conv) -> bool {
     let channels = rewriter.builder.ty(node.inputs[1]).shape[1].as_int();
-    channels.is_some_and(|channels| channels > 1 && (conv.groups == 1 || channels % 4 == 0))
+    channels.is_some_and(|channels| channels > 1 && (conv.groups == 1 || channels % WORD == 0))
 }
 
 /// Integers and what they are multiplied by, both of an operand's shape.
@@ -141,7 +138,7 @@ fn is_small_constant(b: &Builder, value: ValueId) -> bool {
     if matches!(node.op, Op::View(_) | Op::Binary(BinaryOp::Mul)) {
         return is_small_constant(b, node.inputs[0]);
     }
-    range(b, value).is_some_and(|(low, high)| low >= -128 && high <= 127)
+    range(b, value).is_some_and(fits_signed_byte)
 }
 
 /// Between which numbers the elements of what is computed of constants of integers lie.

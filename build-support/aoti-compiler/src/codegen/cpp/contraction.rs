@@ -14,7 +14,7 @@ use crate::schedule::Schedule;
 use crate::schedule::mapping::{Block, CpuMapping, Split};
 use crate::select::{Choice, Form, Gemm, PackedOperand, Packing, all_rows_bytes, few_columns, few_rows};
 use crate::symbolic::{Expr, Symbol};
-use crate::target::templates::WORD;
+use crate::target::templates::in_words;
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
 pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
@@ -317,11 +317,6 @@ pub(super) fn batch_positions(axes: &[Axis]) -> String {
         ));
     }
     text
-}
-
-/// So many bytes in words.
-pub(super) fn in_words(bytes: &Expr) -> Expr {
-    bytes.floor_div(&Expr::int(WORD))
 }
 
 /// A matrix of bytes as one of words, of which a template found that it is made.

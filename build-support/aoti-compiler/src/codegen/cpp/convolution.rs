@@ -1,7 +1,7 @@
 //! Convolutions as C++: calls of the chosen template, with the epilogue as a lambda.
 
 use super::KernelText;
-use super::contraction::{epilogue, in_words, unused};
+use super::contraction::{epilogue, unused};
 use super::threads::{grain_of, parallel, worker_scratch};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
@@ -11,6 +11,7 @@ use crate::loops::{Channels, ConvShape, Convolution, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping};
 use crate::select::{Choice, Conv, Scratch, pixel_line};
 use crate::symbolic::{Expr, Symbol};
+use crate::target::templates::in_words;
 
 /// A convolution while it is printed.
 struct Printer<'a> {
