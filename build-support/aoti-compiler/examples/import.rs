@@ -1,6 +1,6 @@
 //! Prints the calls of a model as the front end reads them: `cargo run --example import model.pt2`.
 
-use aoti_compiler::aten::{Arg, Output, Program};
+use aoti_compiler::frontend::torch::aten::{Arg, Output, Program};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -1,7 +1,7 @@
 //! Archives made by hand, good and bad, through the front end.
 
-use aoti_compiler::aten::{Arg, InputKind, OutputKind, Program};
 use aoti_compiler::diagnostic::{Code, Diagnostics};
+use aoti_compiler::frontend::torch::aten::{Arg, InputKind, OutputKind, Program};
 use aoti_compiler::graph::SymbolSource;
 use aoti_compiler::{compile, frontend};
 use bytes::Bytes;

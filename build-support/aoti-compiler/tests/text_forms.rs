@@ -2,13 +2,14 @@
 //! cases.
 
 use aoti_compiler::codegen::run;
+use aoti_compiler::frontend::torch::aten;
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::memory::least_arena;
 use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::symbolic::{Ranges, Symbol};
 use aoti_compiler::target::Target;
 use aoti_compiler::tuning::Questions;
-use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
+use aoti_compiler::{compile, frontend, graph, loops, passes};
 use bytes::Bytes;
 use std::path::PathBuf;
 
@@ -73,7 +74,7 @@ fn graphs_and_loops_come_back() {
     let (mut count, mut wrong) = (0, Vec::new());
     for (path, model) in models(SAMPLE) {
         let Ok(graph) = compile::import("model", model) else { continue };
-        let graph = transform::optimize(graph);
+        let graph = passes::optimize(graph);
         count += 1;
         let text = graph::text::print(&graph);
         match graph::text::parse(&text) {

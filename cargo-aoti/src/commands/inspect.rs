@@ -5,15 +5,16 @@ mod choices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
+use aoti_compiler::frontend::torch::aten::Program;
+use aoti_compiler::frontend::torch::custom::Operators;
+use aoti_compiler::frontend::torch::rules;
+use aoti_compiler::frontend::torch::rules::{Entry, Registry};
 use aoti_compiler::frontend::{self, onnx, onnx::Support};
 use aoti_compiler::names;
-use aoti_compiler::operators::Operators;
 use aoti_compiler::target::GpuTarget;
-use aoti_compiler::transform::decompose::{self, Entry, Registry};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
@@ -218,7 +219,7 @@ fn operators(program: &Program, declared: &Operators) -> String {
         let mark = match registry.entry(name) {
             Some(Entry::Rule(_)) => String::new(),
             Some(Entry::Refused(refusal)) => format!("  (not supported: {})", refusal.reason),
-            None if decompose::is_structural(name) => String::new(),
+            None if rules::is_structural(name) => String::new(),
             None if declared.has(name) => PROJECTS_OWN.to_owned(),
             None => "  (not supported)".to_owned(),
         };

@@ -40,10 +40,14 @@ const COMPILER: &[&str] = &[
     "target",
     "tuning",
     // From files to graphs, and from graph to graph.
-    "operators",
-    "aten",
     "interpret",
-    "transform",
+    "passes",
+    "frontend/import",
+    "frontend/torch/custom",
+    "frontend/torch/aten",
+    "frontend/torch/rules",
+    "frontend/torch/functionalize",
+    "frontend/torch",
     "frontend",
     // From graphs to kernels.
     "loops",

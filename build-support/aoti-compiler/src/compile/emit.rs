@@ -5,8 +5,9 @@ use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
+use crate::frontend::torch::aten;
 use crate::target::{GpuTarget, Vendor};
-use crate::{aten, codegen, frontend, loops, schedule};
+use crate::{codegen, frontend, loops, schedule};
 
 /// One stage's text, for `inspect --emit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! Reads a model, for the smallest sizes for which it compiles.
 
 use crate::diagnostic::Diagnostics;
+use crate::frontend::torch::custom::{Operator, Operators};
 use crate::frontend::{self, Import, Least, ModelFile};
 use crate::graph::{Condition, Graph, Op};
 use crate::loops::bounds::Outside;
-use crate::operators::{Operator, Operators};
 
 /// Reads a model of any supported format and turns it into a core graph.
 pub fn import(name: &str, model: impl Into<ModelFile>) -> Result<Graph, Diagnostics> {

@@ -9,13 +9,15 @@ use super::tensors;
 use super::types::element_type;
 use super::value::Val;
 use super::walk::{Onnx, domain};
-use crate::aten::Arg;
-use crate::graph::{ExternCall, TensorType, ValueId};
-use crate::operators::{self, Argument, Declared, DeclaredCode, Schema, Type};
-use crate::symbolic::{self, Expr};
-use crate::transform::decompose::{
-    Given, RuleError, Taken, default_as, none_of, number_as, numbers_as, taken,
+use crate::frontend::torch::aten::Arg;
+use crate::frontend::torch::custom;
+use crate::frontend::torch::custom::{Argument, Declared, DeclaredCode, Schema, Type};
+use crate::frontend::torch::functionalize::custom_ops::{
+    Given, Taken, default_as, none_of, number_as, numbers_as, taken,
 };
+use crate::frontend::torch::rules::RuleError;
+use crate::graph::{ExternCall, TensorType, ValueId};
+use crate::symbolic::{self, Expr};
 
 /// The target by which declarations know the operator of a node.
 pub(super) fn target(node: &NodeProto) -> String {
@@ -53,7 +55,7 @@ impl Onnx<'_> {
                 let results = results(call, &own.schema)?;
                 let names = call.node.output.iter();
                 let types = names.map(|name| self.stated_type(name)).collect::<Result<Vec<_>, _>>()?;
-                let symbol = operators::link_name(symbol, &own.schema);
+                let symbol = custom::link_name(symbol, &own.schema);
                 let Taken { arguments, operands, .. } = taken(given);
                 let called = ExternCall { operator: own.name.clone(), symbol, arguments, results };
                 self.cx.b.extern_call(called, &operands, types)
@@ -233,9 +235,9 @@ fn results(call: &Call, schema: &Schema) -> Result<Vec<Option<usize>>, RuleError
 mod tests {
     use super::super::proto::AttributeProto;
     use super::super::testing::{Model, float, int};
+    use crate::frontend::torch::custom::{Operator, OperatorCode, Operators};
     use crate::graph::Op;
     use crate::interpret::{Tensor, evaluate};
-    use crate::operators::{Operator, OperatorCode, Operators};
 
     fn scaled(attributes: &[AttributeProto], inputs: &[&str]) -> Model {
         Model::new(17).input("x", Tensor::from_f32(&[3], &[1.0, 2.0, 3.0])).node(

@@ -7,7 +7,7 @@ use super::proto::{GraphProto, NodeProto};
 use super::tensors::Beside;
 use super::walk::domain;
 use crate::diagnostic::Diagnostics;
-use crate::operators::Operators;
+use crate::frontend::torch::custom::Operators;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -74,8 +74,8 @@ fn count_node(node: &NodeProto, count: &mut dyn FnMut(&NodeProto)) {
 mod tests {
     use super::super::testing::Model;
     use super::*;
+    use crate::frontend::torch::custom::{Operator, OperatorCode};
     use crate::interpret::Tensor;
-    use crate::operators::{Operator, OperatorCode};
 
     #[test]
     fn operators_are_told_with_what_translates_them() {

@@ -11,14 +11,14 @@ use super::types::{ElementType, element_type};
 use super::value::Val;
 use super::walk::{Onnx, Scope, canonical_domain, domain};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::frontend::torch::custom::Operators;
+use crate::frontend::torch::rules::{Context, Registry};
 use crate::frontend::{Import, Least};
 use crate::graph::{
     Builder, InputRole, LARGEST_SIZE, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId, verify,
 };
-use crate::operators::Operators;
+use crate::passes::bounds;
 use crate::symbolic::{self, Expr, Interval};
-use crate::transform::bounds;
-use crate::transform::decompose::{Context, Registry};
 use bytes::Bytes;
 use indexmap::IndexMap;
 use prost::Message;

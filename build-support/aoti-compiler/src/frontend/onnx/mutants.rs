@@ -5,8 +5,8 @@ use super::tensors::Beside;
 use super::testing::{Model, float, int, ints, text};
 use super::{external_files, import};
 use crate::frontend::Least;
+use crate::frontend::torch::custom::Operators;
 use crate::interpret::Tensor;
-use crate::operators::Operators;
 use bytes::Bytes;
 use prost::Message;
 

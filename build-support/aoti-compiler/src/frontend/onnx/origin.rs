@@ -2,7 +2,7 @@
 
 use super::proto::NodeProto;
 use super::walk::domain;
-use crate::frontend::pt2;
+use crate::frontend::torch::pt2;
 use crate::graph::Origin;
 
 /// Where PyTorch's exporter keeps the lines of the user's program.

@@ -9,9 +9,9 @@ use super::proto::{
 use super::tensors::Beside;
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
+use crate::frontend::torch::custom::Operators;
 use crate::frontend::{Import, Least};
 use crate::interpret::{Tensor, evaluate};
-use crate::operators::Operators;
 use bytes::Bytes;
 use prost::Message;
 

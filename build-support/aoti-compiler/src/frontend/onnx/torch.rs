@@ -2,10 +2,10 @@
 //! model whichever way it was exported.
 
 use super::walk::Onnx;
-use crate::aten::{Arg, Call, Program};
+use crate::frontend::torch::aten::{Arg, Call, Program};
+use crate::frontend::torch::rules::{Args, Outputs, RuleError};
 use crate::graph::{Origin, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Args, Outputs, RuleError};
 use indexmap::IndexMap;
 
 /// An argument of an operator of PyTorch.

@@ -5,11 +5,11 @@ use super::super::torch::Given;
 use super::super::types::{ElementType, Narrow, SmallFloat, element_type};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
-use crate::aten::Arg;
 use crate::dtype::DType;
 use crate::float8::Float8;
+use crate::frontend::torch::aten::Arg;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{BinaryOp, FloatBinary, FloatTest, IntBinary, Relation, UnaryOp, ValueId};
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "Cast" => cast,

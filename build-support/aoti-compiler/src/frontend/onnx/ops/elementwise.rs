@@ -6,10 +6,10 @@ use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{
     BinaryOp, FloatBinary, FloatTest, FloatUnary, IntBinary, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "Abs" => |cx, c| unary(cx, c, UnaryOp::Abs),

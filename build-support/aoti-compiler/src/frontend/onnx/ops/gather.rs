@@ -5,9 +5,10 @@ use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::masked::hits_of;
 use crate::graph::{Combine, Condition, Coord, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{RuleError, hits_of};
 
 operators! { "";
     "Gather" => gather,

@@ -6,9 +6,9 @@ use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{Combine, Coord, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "GridSample" => grid_sample,

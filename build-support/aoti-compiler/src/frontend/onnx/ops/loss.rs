@@ -4,9 +4,9 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{Coord, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "NegativeLogLikelihoodLoss" => negative_log_likelihood,

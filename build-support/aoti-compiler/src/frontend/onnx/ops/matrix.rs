@@ -3,8 +3,8 @@
 use super::super::call::Call;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, Scalar, ValueId};
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "MatMul" => matmul,

@@ -4,8 +4,8 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, many, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::ValueId;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "ai.onnx.preview.training";
     "Adagrad" => adagrad,
@@ -121,8 +121,8 @@ mod tests {
     };
     use crate::frontend::onnx::tensors::Beside;
     use crate::frontend::onnx::testing::{float, text};
+    use crate::frontend::torch::custom::Operators;
     use crate::interpret::{Tensor, evaluate};
-    use crate::operators::Operators;
     use bytes::Bytes;
     use prost::Message;
 

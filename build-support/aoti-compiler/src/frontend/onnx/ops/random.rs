@@ -5,11 +5,11 @@ use super::super::torch::Given;
 use super::super::types::element_type;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
-use crate::aten::Arg;
 use crate::dtype::DType;
+use crate::frontend::torch::aten::Arg;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{ReduceOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "RandomNormal" => |cx, c| { let (dtype, shape) = stated(c)?; normal(cx, c, dtype, &shape) },

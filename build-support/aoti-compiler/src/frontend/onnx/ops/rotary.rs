@@ -4,9 +4,9 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "RotaryEmbedding" => rotary_embedding,

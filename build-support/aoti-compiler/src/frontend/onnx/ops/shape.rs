@@ -8,11 +8,11 @@ use super::axes::Axes;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{
     BinaryOp, Constant, ConstantSource, IntBinary, ReduceOp, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Identity" => |_, c| Ok(vec![c.input(0)]),

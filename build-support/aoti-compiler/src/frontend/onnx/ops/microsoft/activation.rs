@@ -5,9 +5,9 @@ use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "BiasAdd" => bias_add,

@@ -8,9 +8,9 @@ use super::packed_weights::unpacked;
 use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "MoE" => plain,

@@ -6,8 +6,8 @@ use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, find, one};
 use crate::frontend::onnx::value::Val;
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::ValueId;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "FusedConv" => |cx, c| fused_conv(cx, c, false),

@@ -7,9 +7,9 @@ use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::{Context, Formula, RuleError};
 use crate::graph::{BinaryOp, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Formula, RuleError};
 
 operators! { "com.microsoft";
     "DequantizeLinear" => dequantize,
