@@ -118,10 +118,10 @@ struct Scheduled {
 /// From a graph to a schedule for a target.
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, Outside> {
     let mut questions = Questions::new(records);
-    let own = passes::fourier_to_products(graph.clone(), target);
+    let own = passes::fourier_to_gemm(graph.clone(), target);
     let own = passes::products_of_bytes(own, target);
     let own = passes::integers_in_floats(own, target);
-    let own = passes::store_skinny_weights(own, target);
+    let own = passes::store_gemv_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
     let mut lowered = lower(&own, target, &mut questions);

@@ -1,53 +1,53 @@
-//! Transformations of programs and graphs, each a function between values.
+//! Passes over the core graph, each a function from graph to graph.
 
 pub mod bounds;
 mod byte_products;
 mod constant_graph;
+mod conv_as_gemm;
 mod cse;
 mod dce;
 mod derive;
+mod fold_batch_norm;
 mod fold_constants;
-mod fold_scales;
-mod fourier_products;
+mod fourier_to_gemm;
+mod gemv_weights;
 pub(crate) mod integer_extent;
 mod integer_products;
-mod join_products;
+mod merge_matmuls;
 mod orient_lookups;
-mod patches;
-mod phases;
 mod quantised_products;
 pub mod rename;
 mod rewrite;
 mod simplify;
-mod skinny_weights;
-mod splats;
 mod split_reductions;
 mod split_scans;
+mod subpixel_conv;
 #[cfg(test)]
 mod tests;
+mod uniform_constants;
 mod widen;
 
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
+pub use conv_as_gemm::conv_as_gemm;
 pub use cse::cse;
 pub use dce::dce;
 pub use derive::freeze;
+pub use fold_batch_norm::fold_batch_norm;
 pub use fold_constants::fold_constants;
-pub use fold_scales::fold_scales;
-pub use fourier_products::fourier_to_products;
+pub use fourier_to_gemm::fourier_to_gemm;
+pub use gemv_weights::store_gemv_weights;
 pub use integer_products::integers_in_floats;
-pub use join_products::join_products;
+pub use merge_matmuls::merge_matmuls;
 pub use orient_lookups::orient_lookups;
-pub use patches::patches_to_products;
-pub use phases::phases_to_channels;
 pub use quantised_products::quantised_products;
 pub use simplify::simplify;
-pub use skinny_weights::store_skinny_weights;
-pub use splats::fold_splats;
 pub(crate) use split_reductions::PARTS;
 pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
+pub use subpixel_conv::subpixel_conv;
+pub use uniform_constants::fold_uniform_constants;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};
@@ -55,24 +55,24 @@ use crate::graph::{Graph, verify};
 /// A pass over the core graph.
 type Pass = fn(Graph) -> Graph;
 
-/// The passes between decomposition and lowering, in order. What folding uncovers is simplified once more.
+/// The passes between front ends and lowering, in order. What folding uncovers is simplified once more.
 const PASSES: &[(&str, Pass)] = &[
     ("dce", dce),
-    ("fold_splats", fold_splats),
+    ("fold_uniform_constants", fold_uniform_constants),
     ("simplify", simplify),
     ("cse", cse),
     ("orient_lookups", orient_lookups),
     ("fold_constants", fold_constants),
-    ("fold_splats", fold_splats),
+    ("fold_uniform_constants", fold_uniform_constants),
     ("simplify", simplify),
     ("dce", dce),
-    ("join_products", join_products),
+    ("merge_matmuls", merge_matmuls),
     ("simplify", simplify),
     ("dce", dce),
-    ("fold_scales", fold_scales),
-    ("phases_to_channels", phases_to_channels),
+    ("fold_batch_norm", fold_batch_norm),
+    ("subpixel_conv", subpixel_conv),
     ("fold_constants", fold_constants),
-    ("patches_to_products", patches_to_products),
+    ("conv_as_gemm", conv_as_gemm),
     ("cse", cse),
     ("dce", dce),
 ];

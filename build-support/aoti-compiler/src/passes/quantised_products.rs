@@ -6,7 +6,7 @@
 use super::byte_products::{differs, is_byte};
 use super::integer_extent::{Extent, fits_signed_byte, of_constant};
 use super::rewrite::{Rewriter, everywhere, rewrite};
-use super::{cse, dce, fold_splats, simplify};
+use super::{cse, dce, fold_uniform_constants, simplify};
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
 use crate::symbolic::Expr;
@@ -20,7 +20,7 @@ pub fn quantised_products(graph: Graph) -> Graph {
     if !is_quantised(&graph) {
         return graph;
     }
-    let graph = cse(simplify(fold_splats(dce(graph))));
+    let graph = cse(simplify(fold_uniform_constants(dce(graph))));
     let graph = everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let is_contraction = if let Op::Conv(conv) = &node.op {

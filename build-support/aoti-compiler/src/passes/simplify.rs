@@ -4,7 +4,7 @@
 //! Two rules are PyTorch's own choice of formula rather than identities: squares and cubes are products.
 
 use super::rewrite::{Rewriter, everywhere, rewrite};
-use super::splats::splat;
+use super::uniform_constants::splat;
 use crate::dtype::{Category, DType};
 use crate::graph::{
     BinaryOp, Combine, Coord, FloatBinary, Graph, IntBinary, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp,

@@ -106,7 +106,7 @@ fn casts_to_different_types_are_different() {
 #[test]
 fn functions_of_one_number_are_numbers() {
     check(
-        fold_splats,
+        fold_uniform_constants,
         "input %x: f32[2, 3] %a: f32[] = full 2.0 %b: f32[] = full 0.5 %c: f32[] = mul %a, %b %d: f32[] = exp %c
          %e: f32[2, 3] = view %d [] %y: f32[2, 3] = add %x, %e output %y",
         "input %x: f32[2, 3] %e: f32[2, 3] = full 2.7182817459106445 %y: f32[2, 3] = add %x, %e output %y",
@@ -116,7 +116,7 @@ fn functions_of_one_number_are_numbers() {
 #[test]
 fn positions_are_folded_into_accesses() {
     check(
-        fold_splats,
+        fold_uniform_constants,
         "input %x: f32[8, 3] %i: i64[4] = index [i0] %one: i64[4] = full 1 %j: i64[4] = add %i, %one
          %k: i64[4, 3] = view %j [i0] %y: f32[4, 3] = gather %x, %k [$0, i1] output %y",
         "input %x: f32[8, 3] %y: f32[4, 3] = view %x [i0 + 1, i1] output %y",
@@ -126,10 +126,10 @@ fn positions_are_folded_into_accesses() {
 #[test]
 fn positions_that_may_be_out_of_range_stay_indirect() {
     let text = "input %x: f32[3] %k: i64[4] = index [i0] %y: f32[2] = view %x [i0] output %y output %k";
-    check(fold_splats, text, text);
+    check(fold_uniform_constants, text, text);
     let graph =
         parse("graph { input %x: f32[3] %k: i64[4] = index [i0] %y: f32[4] = gather %x, %k [$0] output %y }");
-    let graph = fold_splats(graph.expect("parses"));
+    let graph = fold_uniform_constants(graph.expect("parses"));
     assert!(matches!(graph.nodes[1].op, crate::graph::Op::Gather(_)));
 }
 
@@ -239,7 +239,7 @@ fn what_would_grow_stays() {
 fn scale_after_a_convolution_goes_into_its_weight() {
     let conv = "stride [1] padding [0:0] dilation [1] groups 1 output_padding [0]";
     check(
-        fold_scales,
+        fold_batch_norm,
         &format!(
             "const c0 \"w\": f32[2, 1, 2] = [1, 2, 3, 4] const c1: f32[2] = [2, -1] const c2: f32[1, 2, 1] = [0.5, 3]
              input %x: f32[2, 1, 4] %w: f32[2, 1, 2] = constant c0 %s: f32[2] = constant c1
@@ -258,7 +258,7 @@ fn scale_after_a_convolution_goes_into_its_weight() {
 #[test]
 fn scale_after_a_product_goes_through_the_view_of_its_weight() {
     check(
-        fold_scales,
+        fold_batch_norm,
         "const c0: f32[2, 3] = [1, 2, 3, 4, 5, 6] const c1: f32[2] = [2, 10] input %x: f32[4, 3]
          %w: f32[2, 3] = constant c0 %s: f32[2] = constant c1 %t: f32[3, 2] = view %w [i1, i0]
          %y: f32[4, 2] = matmul %x, %t %sv: f32[4, 2] = view %s [i1] %z: f32[4, 2] = mul %y, %sv output %z",
@@ -271,7 +271,7 @@ fn scale_after_a_product_goes_through_the_view_of_its_weight() {
 #[test]
 fn products_of_one_matrix_that_products_read_become_one() {
     check(
-        join_products,
+        merge_matmuls,
         "const c0 \"q\": f32[2, 3] = [1, 2, 3, 4, 5, 6] const c1 \"k\": f32[4, 3] = [7, 8, 9, 1, 0, 2, 3, 5, 4, 6, 1, 1]
          const c2 \"a\": f32[2] = [1, 2] const c3 \"b\": f32[4] = [3, 4, 5, 6]
          input %x: f32[6, 3] input %l: f32[2, 2, 2] input %m: f32[2, 3, 2]
@@ -301,7 +301,7 @@ fn products_that_others_read_stay_apart() {
          input %l: f32[2, 5] %q: f32[3, 2] = constant c0 %k: f32[3, 2] = constant c1
          %y: f32[4, 2] = matmul %x, %q %z: f32[4, 2] = matmul %x, %k %e: f32[4, 2] = exp %z
          %o: f32[4, 5] = matmul %y, %l output %o output %e";
-    check(join_products, text, text);
+    check(merge_matmuls, text, text);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_result_with_another_use_keeps_its_weight() {
     let text = "const c0: f32[3, 2] = random 2 const c1: f32[2] = [2, 10] input %x: f32[4, 3]
          %w: f32[3, 2] = constant c0 %s: f32[2] = constant c1 %y: f32[4, 2] = matmul %x, %w
          %sv: f32[4, 2] = view %s [i1] %z: f32[4, 2] = mul %y, %sv output %z output %y";
-    check(fold_scales, text, text);
+    check(fold_batch_norm, text, text);
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn bodies_are_optimised_with_the_outer_symbols() {
 #[test]
 fn convolutions_with_windows_side_by_side_are_products() {
     check(
-        patches_to_products,
+        conv_as_gemm,
         "const c0: f32[3, 2, 2, 2] = random 1 input %x: f32[1, 2, 4, 5] %w: f32[3, 2, 2, 2] = constant c0
          %y: f32[1, 3, 2, 2] = conv %x, %w stride [2, 2] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
          output %y",
@@ -354,7 +354,7 @@ fn windows_that_overlap_or_are_padded_stay_convolutions() {
         )
     };
     for text in [text(1, "0:0", 3), text(2, "1:1", 3)] {
-        check(patches_to_products, &text, &text);
+        check(conv_as_gemm, &text, &text);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::graph::{Conv, Graph, Node, Op, ValueId};
 use crate::symbolic::Expr;
 
 /// Turns convolutions with windows side by side into products.
-pub fn patches_to_products(graph: Graph) -> Graph {
+pub fn conv_as_gemm(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Conv(conv) = &node.op else { return None };

@@ -5,8 +5,8 @@
 //! rounded once, as a graph over the constants (`derive.rs`), so that other weights fold the same way.
 
 use super::derive;
+use super::gemv_weights::narrower;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
-use super::skinny_weights::narrower;
 use crate::dtype::DType;
 use crate::graph::{
     BinaryOp, Builder, Constant, FloatBinary, Graph, Node, Op, Output, OutputRole, Scalar, UnaryOp, ValueId,
@@ -17,7 +17,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Folds scales of channels into weights.
-pub fn fold_scales(graph: Graph) -> Graph {
+pub fn fold_batch_norm(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let chains = find(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {

@@ -12,7 +12,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeMap;
 
 /// Joins products of one left operand with constants.
-pub fn join_products(graph: Graph) -> Graph {
+pub fn merge_matmuls(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let mut families = find(graph);
         let mut joined: BTreeMap<ValueId, ValueId> = BTreeMap::new();

@@ -10,7 +10,7 @@ use crate::graph::{Conv, Graph, Node, Op, ValueId};
 use crate::symbolic::{Expr, NoRanges};
 
 /// Turns transposed convolutions by constant weights into ordinary ones.
-pub fn phases_to_channels(graph: Graph) -> Graph {
+pub fn subpixel_conv(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Conv(conv) = &node.op else { return None };
@@ -145,7 +145,7 @@ mod tests {
 
     fn check(case: &Case) {
         let before = transposed(case);
-        let after = dce(phases_to_channels(before.clone()));
+        let after = dce(subpixel_conv(before.clone()));
         verify(&after).expect("the result is well formed");
         assert!(!is_transposed(&after));
         let numbers: Vec<f32> = (0..4 * case.size).map(|k| (k * 7 % 13) as f32 - 6.0).collect();
@@ -176,7 +176,7 @@ mod tests {
     fn phases_of_different_numbers_of_taps_stay_transposed() {
         let stays = |kernel, stride, dilation| {
             let case = Case { size: 4, kernel, stride, padding: (0, 0), dilation, extra: 0 };
-            is_transposed(&phases_to_channels(transposed(&case)))
+            is_transposed(&subpixel_conv(transposed(&case)))
         };
         assert!(stays(3, 2, 1) && stays(4, 2, 3) && stays(1, 2, 1));
         assert!(!stays(4, 2, 1));

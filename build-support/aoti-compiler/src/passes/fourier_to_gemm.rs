@@ -31,7 +31,7 @@ fn is_of_products(fourier: &Fourier, dtype: DType, target: &Target) -> bool {
 }
 
 /// Replaces the transforms that a target has no passes for.
-pub fn fourier_to_products(graph: Graph, target: &Target) -> Graph {
+pub fn fourier_to_gemm(graph: Graph, target: &Target) -> Graph {
     let mut is_any = false;
     graph.visit(&mut |graph, node| is_any |= wanted(graph, node, target).is_some());
     if !is_any {

@@ -13,7 +13,7 @@ use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 const MAX_POSITION: i64 = 1 << 53;
 
 /// Folds tensors of one number and tensors of positions.
-pub fn fold_splats(graph: Graph) -> Graph {
+pub fn fold_uniform_constants(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| rule(rewriter, node).map(|value| vec![value]));
     })

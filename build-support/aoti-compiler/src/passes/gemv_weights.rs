@@ -20,7 +20,7 @@ const LEAST_ELEMENTS: i64 = 4096;
 const LOOKED_AT: usize = 1024;
 
 /// Stores the weights of a graph's products as the target reads them.
-pub fn store_skinny_weights(graph: Graph, target: &Target) -> Graph {
+pub fn store_gemv_weights(graph: Graph, target: &Target) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let uses = count_uses(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
@@ -190,7 +190,7 @@ mod tests {
              %y: {wide}[{rows}, 64] = matmul %v, %c output %y \"y\" }}"
         ));
         let graph = optimize(graph.expect("the text parses"));
-        let result = dce(store_skinny_weights(graph.clone(), target));
+        let result = dce(store_gemv_weights(graph.clone(), target));
         verify(&result).expect("the result is well formed");
         let numbers: Vec<i64> = (0..96 * i64::try_from(rows).expect("few")).map(|k| k % 7).collect();
         let x = [Tensor::from_i64(&[rows, 96], &numbers)];
