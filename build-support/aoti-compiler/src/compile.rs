@@ -4,7 +4,6 @@ mod emit;
 mod read;
 
 pub use emit::{Emit, emit};
-pub use read::{import, import_with};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;

@@ -42,8 +42,9 @@ const COMPILER: &[&str] = &[
     // From files to graphs, and from graph to graph.
     "interpret",
     "passes",
-    "frontend/import",
     "frontend/torch/custom",
+    "frontend/import",
+    "frontend/stack_trace",
     "frontend/torch/aten",
     "frontend/torch/rules",
     "frontend/torch/functionalize",

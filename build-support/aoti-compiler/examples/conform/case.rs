@@ -46,7 +46,7 @@ pub(crate) fn run(name: &str, path: &Path, text: bool) -> Result<(), Failure> {
     let expected = read_tensors(&path.join("outputs.safetensors")).map_err(files)?;
     let tolerances = tolerances(path);
     let model = std::fs::read(path.join("model.pt2")).map_err(|error| files(error.to_string()))?;
-    let program = frontend::import(name, Bytes::from(model))
+    let program = frontend::torch::program(name, Bytes::from(model))
         .map_err(|diagnostics| Failure::from_diagnostics("import", &diagnostics))?;
     let graph = frontend::torch::functionalize::decompose(&program)
         .map_err(|diagnostics| Failure::from_diagnostics("decompose", &diagnostics))?;

@@ -30,9 +30,25 @@ mod value;
 mod walk;
 
 pub use data::{Stored, stored_value};
-pub use listing::{Support, operators_of};
-pub use model::{Kind, external_files, import, interface};
+pub use model::{Kind, interface};
 pub use ops::{refused, supported};
-pub use tensors::Beside;
 
-pub use super::is_onnx;
+use super::import::Format;
+use super::is_onnx;
+use crate::diagnostic::{Code, Diagnostic};
+#[cfg(test)]
+use model::{external_files, import};
+
+/// The row of the table of formats.
+pub(super) const FORMAT: Format = Format {
+    recognizes: is_onnx,
+    files_beside: |file| Ok(model::external_files(file)?.into_iter().collect()),
+    import: |min, name, model, operators| {
+        model::import(min, name, model.file.clone(), model.beside.clone(), operators)
+    },
+    exported: |_, _| {
+        let finding = Diagnostic::new(Code::Version, "the model is in the ONNX format");
+        Err(finding.help("an ONNX model has no ATen program; ask for its graph").into())
+    },
+    operators: listing::operators_of,
+};

@@ -6,16 +6,50 @@
 pub mod aten;
 pub mod custom;
 pub mod functionalize;
+mod listing;
 pub mod pt2;
 pub mod rules;
 
+use super::import::{Format, Import, MinSize};
+use crate::diagnostic::Diagnostics;
 use aten::Program;
+use bytes::Bytes;
+use functionalize::decompose_with;
+
+/// The row of the table of formats.
+pub(super) const FORMAT: Format = Format {
+    recognizes: |file| file.starts_with(b"PK"),
+    files_beside: |_| Ok(Vec::new()),
+    import: |min, name, model, operators| {
+        let ProgramImport { program, is_stated } = program_from(min, name, model.file.clone())?;
+        let graph = decompose_with(&program, operators)?;
+        let asked = program.guards.into_iter().map(|guard| guard.condition).collect();
+        Ok(Import { graph, is_stated, asked })
+    },
+    exported: |name, file| Ok(aten::text::print_short(&program(name, file)?)),
+    operators: listing::operators_of,
+};
 
 /// A program, and for which sizes it was read.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Reading {
+pub struct ProgramImport {
     /// The program.
     pub program: Program,
     /// Whether all sizes have the minimum that the file states.
     pub is_stated: bool,
+}
+
+/// Reads a program of PyTorch's operators, and checks that it is well formed. `name` becomes the program's name; tensors share
+/// `file`.
+///
+/// # Errors
+/// Everything in the file that is wrong or not understood.
+pub fn program(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
+    Ok(program_from(MinSize::Stated, name, file)?.program)
+}
+
+fn program_from(min: MinSize, name: &str, file: Bytes) -> Result<ProgramImport, Diagnostics> {
+    let import = pt2::import(min, name, file)?;
+    aten::verify(&import.program)?;
+    Ok(import)
 }

@@ -114,7 +114,7 @@ fn momentum(cx: &mut Onnx, c: &Call) -> Rule {
 
 #[cfg(test)]
 mod tests {
-    use crate::frontend::Least;
+    use crate::frontend::MinSize;
     use crate::frontend::onnx::import;
     use crate::frontend::onnx::proto::{
         AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
@@ -167,7 +167,8 @@ mod tests {
             ..ModelProto::default()
         };
         let file = Bytes::from(model.encode_to_vec());
-        let import = import(Least::Size(0), "test", file, Beside::default(), &Operators::default()).unwrap();
+        let import =
+            import(MinSize::Lowered(0), "test", file, Beside::default(), &Operators::default()).unwrap();
         evaluate(&import.graph, &[]).unwrap().iter().flat_map(Tensor::to_f64).collect()
     }
 

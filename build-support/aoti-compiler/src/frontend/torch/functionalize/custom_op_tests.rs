@@ -342,6 +342,6 @@ fn text_of_a_model_calls_no_functions() {
     let model =
         b"graph { input %x: f32[2] %y: f32[2] = extern %x \"a::f\" \"system\" (tensor) to (one) output %y }";
     let text =
-        crate::compile::import("m", bytes::Bytes::from_static(model)).expect_err("refused").to_string();
+        crate::frontend::read("m", bytes::Bytes::from_static(model), &[]).expect_err("refused").to_string();
     assert!(text.contains("calls the function `system`, which text cannot do"), "{text}");
 }

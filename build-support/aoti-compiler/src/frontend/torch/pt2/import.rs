@@ -11,15 +11,15 @@ use super::schema::{Argument, ExportedProgram, Graph, InputSpec, SymInt, SymIntA
 use super::symbols::{Occurrence, Symbols};
 use super::values::{of_json, parse_json};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::frontend::import::Least;
-use crate::frontend::torch::Reading;
+use crate::frontend::import::MinSize;
+use crate::frontend::torch::ProgramImport;
 use crate::frontend::torch::aten::Program;
 use crate::graph::{Origin, SymbolSource};
 use bytes::Bytes;
 use indexmap::IndexSet;
 
-/// Reads a `.pt2` archive for sizes from `least` on. Tensors share `file`; `name` becomes the program's name.
-pub fn import(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnostics> {
+/// Reads a `.pt2` archive for sizes from `min` on. Tensors share `file`; `name` becomes the program's name.
+pub fn import(min: MinSize, name: &str, file: Bytes) -> Result<ProgramImport, Diagnostics> {
     let archive = Archive::open(&file)?;
     // Entries hold on to the file's bytes.
     drop(file);
@@ -31,7 +31,7 @@ pub fn import(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnost
     let mutation = mutation(graph, specs, &exported.graph_module.signature.output_specs);
     let places = occurrences(graph, specs, &mutation.names);
     let mut importer = Importer {
-        symbols: Symbols::new(exported.range_constraints.clone(), least, &places),
+        symbols: Symbols::new(exported.range_constraints.clone(), min, &places),
         findings: Vec::new(),
         depth: 0,
     };
@@ -42,7 +42,7 @@ pub fn import(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnost
     importer.guards(&exported.guards_code, &mut program);
     importer.narrow_ranges(&program);
     let is_stated = importer.symbols.are_stated();
-    Ok(Reading { program: importer.finish(program)?, is_stated })
+    Ok(ProgramImport { program: importer.finish(program)?, is_stated })
 }
 
 fn read_program(archive: &Archive, model: &str) -> Result<ExportedProgram, Diagnostic> {

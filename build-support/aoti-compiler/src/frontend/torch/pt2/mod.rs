@@ -28,5 +28,3 @@ mod symbols;
 mod values;
 
 pub use import::import;
-#[cfg(feature = "onnx")]
-pub(crate) use origin::source as source_line;

@@ -6,7 +6,7 @@
 
 use super::expr::{Scope, Tree, parse};
 use super::schema::RangeConstraint;
-use crate::frontend::import::Least;
+use crate::frontend::import::MinSize;
 use crate::graph::{Condition, Relation, SymbolInfo, SymbolSource};
 use crate::symbolic::{Expr, Interval, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
@@ -38,7 +38,7 @@ impl Occurrence {
 /// Symbols by their names in the file.
 pub(super) struct Symbols {
     constraints: IndexMap<String, RangeConstraint>,
-    least: Least,
+    min: MinSize,
     /// Whether every size has the minimum that the file states.
     are_stated: bool,
     values: IndexMap<String, Expr>,
@@ -60,12 +60,12 @@ impl Symbols {
     /// Declares the symbols of the inputs' sizes.
     pub(super) fn new(
         constraints: IndexMap<String, RangeConstraint>,
-        least: Least,
+        min: MinSize,
         places: &[Occurrence],
     ) -> Symbols {
         let mut symbols = Symbols {
             constraints,
-            least,
+            min,
             are_stated: true,
             values: IndexMap::new(),
             infos: Vec::new(),
@@ -154,7 +154,7 @@ impl Symbols {
                 continue;
             }
             let Ok(value) = tree.integer(self) else { continue };
-            let is_assumed = matches!(self.least, Least::Size(_)) && min_val == Some(ASSUMED);
+            let is_assumed = matches!(self.min, MinSize::Lowered(_)) && min_val == Some(ASSUMED);
             self.are_stated &= !is_assumed;
             let least = min_val.filter(|_| !is_assumed);
             let least = least.map(|least| Condition::compare(value.clone(), Relation::Ge, least));
@@ -200,12 +200,12 @@ impl Symbols {
         let stated = self.constraints.get(name);
         let min = stated.and_then(|range| range.min_val).unwrap_or(i64::MIN);
         let max = stated.and_then(|range| range.max_val).unwrap_or(i64::MAX);
-        let min = match self.least {
-            Least::Size(least) if is_size && min == ASSUMED => {
+        let min = match self.min {
+            MinSize::Lowered(lowered) if is_size && min == ASSUMED => {
                 self.are_stated = false;
-                least
+                lowered
             }
-            Least::Size(_) | Least::Stated => min,
+            MinSize::Lowered(_) | MinSize::Stated => min,
         };
         let min = if is_size { min.max(0) } else { min };
         let max = if max >= i64::MAX - 1 { i64::MAX } else { max };
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn sizes_come_from_the_first_input_that_has_them() {
         let places = [place(0, 0, "2*s9"), place(0, 1, "s4"), place(1, 0, "s9")];
-        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &places);
+        let mut symbols = Symbols::new(IndexMap::new(), MinSize::Stated, &places);
         assert_eq!(symbols.symbol("s9").unwrap(), Expr::sym(Symbol::size(1)));
         let (infos, underived) = symbols.finish();
         assert_eq!(infos[0].name, "x0_d1");
@@ -320,8 +320,8 @@ mod tests {
             ])
         };
         let places = [place(0, 0, "2*s9"), place(1, 0, "s9 + 1")];
-        for least in [Least::Size(0), Least::Size(1), Least::Stated] {
-            let mut symbols = Symbols::new(constraints(), least, &places);
+        for min in [MinSize::Lowered(0), MinSize::Lowered(1), MinSize::Stated] {
+            let mut symbols = Symbols::new(constraints(), min, &places);
             let stated = symbols.stated_of_expressions();
             let t = Symbol::size(0);
             let hold = |size| {
@@ -333,17 +333,30 @@ mod tests {
         }
         // Where export only assumes a minimum, smaller sizes are taken.
         let assumed = || IndexMap::from([("s9 + 1".to_owned(), range(2, None))]);
-        let mut symbols = Symbols::new(assumed(), Least::Size(0), &places);
+        let mut symbols = Symbols::new(assumed(), MinSize::Lowered(0), &places);
         assert!(symbols.stated_of_expressions().is_empty() && !symbols.are_stated());
-        let mut symbols = Symbols::new(assumed(), Least::Stated, &places);
+        let mut symbols = Symbols::new(assumed(), MinSize::Stated, &places);
         assert_eq!(symbols.stated_of_expressions().len(), 1);
+    }
+
+    #[test]
+    fn an_assumed_minimum_is_lowered() {
+        let assumed =
+            || IndexMap::from([("s9".to_owned(), RangeConstraint { min_val: Some(2), max_val: None })]);
+        let min_of = |min| {
+            let mut symbols = Symbols::new(assumed(), min, &[place(0, 0, "s9")]);
+            symbols.symbol("s9").unwrap();
+            (symbols.are_stated(), symbols.finish().0[0].range.min)
+        };
+        let found = [MinSize::Lowered(0), MinSize::Lowered(1), MinSize::Stated].map(min_of);
+        assert_eq!(found, [(false, 0), (false, 1), (true, 2)]);
     }
 
     #[test]
     fn linear_expressions_are_solved() {
         let range = RangeConstraint { min_val: Some(1), max_val: Some(8) };
         let places = [place(0, 0, "2*s9 + 1")];
-        let mut symbols = Symbols::new(IndexMap::from([("s9".to_owned(), range)]), Least::Stated, &places);
+        let mut symbols = Symbols::new(IndexMap::from([("s9".to_owned(), range)]), MinSize::Stated, &places);
         let t = Symbol::size(0);
         let value = symbols.symbol("s9").unwrap();
         assert_eq!(value.evaluate(&|symbol| (symbol == t).then_some(9)), Some(4));
@@ -352,7 +365,7 @@ mod tests {
 
     #[test]
     fn guards_of_strict_export_count_what_is_passed() {
-        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &[]);
+        let mut symbols = Symbols::new(IndexMap::new(), MinSize::Stated, &[]);
         symbols.set_input("x", vec![Expr::int(3)]);
         symbols.set_number("n", Expr::int(7));
         for name in [Some("x"), None, Some("n")] {
@@ -371,7 +384,7 @@ mod tests {
 
     #[test]
     fn guards_have_the_names_of_python() {
-        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &[]);
+        let mut symbols = Symbols::new(IndexMap::new(), MinSize::Stated, &[]);
         symbols.set_input("r6", vec![Expr::int(3)]);
         symbols.set_number("n_top", Expr::int(7));
         assert_eq!(symbols.size("R6", 0).unwrap(), Expr::int(3));
@@ -386,7 +399,7 @@ mod tests {
 
     #[test]
     fn symbols_of_no_input_are_told() {
-        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &[]);
+        let mut symbols = Symbols::new(IndexMap::new(), MinSize::Stated, &[]);
         symbols.symbol("u0").unwrap();
         symbols.symbol("s1").unwrap();
         assert_eq!(symbols.finish().1, BTreeSet::from(["s1".to_owned()]));
