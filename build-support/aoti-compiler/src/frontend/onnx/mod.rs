@@ -1,8 +1,8 @@
 //! The ONNX front end: from a file to a core graph.
 //!
 //! `proto.rs` is the format; `tensors.rs` and `types.rs` read data and types; `model.rs` declares inputs, weights and outputs;
-//! `walk.rs` translates node by node with the operators of `ops/`. What both front ends compute alike is computed by the rules
-//! of PyTorch's operators (`torch.rs`).
+//! `walk.rs` translates node by node with the operators of `ops/`. What PyTorch computes too is a call of the function
+//! that the rule of its operator is made of (`torch/rules/`).
 
 mod body;
 mod call;
@@ -24,7 +24,6 @@ mod sizes;
 mod tensors;
 #[cfg(test)]
 mod testing;
-mod torch;
 mod types;
 mod value;
 mod walk;

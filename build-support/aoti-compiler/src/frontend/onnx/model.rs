@@ -12,7 +12,7 @@ use super::value::Val;
 use super::walk::{Onnx, Scope, canonical_domain, domain};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::torch::custom::Operators;
-use crate::frontend::torch::rules::{Context, Registry};
+use crate::frontend::torch::rules::Context;
 use crate::frontend::{Import, MinSize};
 use crate::graph::{
     Builder, InputRole, LARGEST_SIZE, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId, verify,
@@ -192,11 +192,10 @@ pub(super) fn import(
 ) -> Result<Import, Diagnostics> {
     let opened = Opened::open(file, beside)?;
     let graph = opened.graph()?;
-    let rules = Registry::with(operators);
     let mut onnx = Onnx {
         cx: Context::new(Builder::new(name)),
         opened: &opened,
-        rules: &rules,
+        operators,
         scopes: vec![Scope::new()],
         versions: opened.versions(),
         narrow: BTreeMap::new(),

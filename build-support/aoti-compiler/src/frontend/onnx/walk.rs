@@ -9,8 +9,8 @@ use super::tensors;
 use super::types::Narrow;
 use super::value::Val;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::frontend::torch::custom::Declared;
-use crate::frontend::torch::rules::{Context, Registry, RuleError};
+use crate::frontend::torch::custom::{Declared, Operators};
+use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{ConstantSource, Origin, ValueId};
 use crate::symbolic::Expr;
 use indexmap::IndexMap;
@@ -56,7 +56,7 @@ pub(super) type Scope = IndexMap<String, Val>;
 pub(super) struct Onnx<'m> {
     pub(super) cx: Context,
     pub(super) opened: &'m Opened,
-    pub(super) rules: &'m Registry<'m>,
+    pub(super) operators: &'m Operators,
     /// What is in sight, innermost last.
     pub(super) scopes: Vec<Scope>,
     /// Versions of the operator sets of the graph or the function that is translated.

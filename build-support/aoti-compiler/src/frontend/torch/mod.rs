@@ -15,6 +15,7 @@ use crate::diagnostic::Diagnostics;
 use aten::Program;
 use bytes::Bytes;
 use functionalize::decompose_with;
+use pt2::ProgramImport;
 
 /// The row of the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -29,15 +30,6 @@ pub(super) const FORMAT: Format = Format {
     exported: |name, file| Ok(aten::text::print_short(&program(name, file)?)),
     operators: listing::operators_of,
 };
-
-/// A program, and for which sizes it was read.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ProgramImport {
-    /// The program.
-    pub program: Program,
-    /// Whether all sizes have the minimum that the file states.
-    pub is_stated: bool,
-}
 
 /// Reads a program of PyTorch's operators, and checks that it is well formed. `name` becomes the program's name; tensors share
 /// `file`.

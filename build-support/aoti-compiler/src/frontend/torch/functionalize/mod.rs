@@ -11,7 +11,7 @@ mod complex;
 mod control;
 mod copies;
 mod custom_op_sizes;
-pub(crate) mod custom_ops;
+mod custom_ops;
 mod foreach;
 mod hints;
 mod inline;

@@ -12,11 +12,19 @@ use super::symbols::{Occurrence, Symbols};
 use super::values::{of_json, parse_json};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::import::MinSize;
-use crate::frontend::torch::ProgramImport;
 use crate::frontend::torch::aten::Program;
 use crate::graph::{Origin, SymbolSource};
 use bytes::Bytes;
 use indexmap::IndexSet;
+
+/// A program, and for which sizes it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ProgramImport {
+    /// The program.
+    pub program: Program,
+    /// Whether all sizes have the minimum that the file states.
+    pub is_stated: bool,
+}
 
 /// Reads a `.pt2` archive for sizes from `min` on. Tensors share `file`; `name` becomes the program's name.
 pub fn import(min: MinSize, name: &str, file: Bytes) -> Result<ProgramImport, Diagnostics> {

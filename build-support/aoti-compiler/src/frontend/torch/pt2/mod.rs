@@ -27,4 +27,4 @@ mod signature;
 mod symbols;
 mod values;
 
-pub use import::import;
+pub use import::{ProgramImport, import};

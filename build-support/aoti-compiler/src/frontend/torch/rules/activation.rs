@@ -12,14 +12,17 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "aten.relu.default" => relu,
+    pure "aten.relu.default" => |cx, a| Ok(relu(cx, a.only()?)?.into()),
     pure "aten.relu6.default" => |cx, a| clipped(cx, a, Operand::Number(0i64.into()), Operand::Number(6i64.into())),
     pure "aten.hardtanh.default" => |cx, a| {
         clipped(cx, a, a.number_or("min_val", -1i64)?, a.number_or("max_val", 1i64)?)
     },
-    pure "aten.gelu.default" => gelu,
+    pure "aten.gelu.default" => |cx, a| {
+        let form = Gelu::named(a.str_or("approximate", "none")?)?;
+        Ok(gelu(cx, a.only()?, form)?.into())
+    },
     pure "aten.silu.default" => |cx, a| formula(cx, a, |x| &x * x.sigmoid()),
-    pure "aten.mish.default" => |cx, a| formula(cx, a, |x| &x * soft_plus(&x).tanh()),
+    pure "aten.mish.default" => |cx, a| Ok(mish(cx, a.only()?)?.into()),
     pure "aten.hardsigmoid.default" => |cx, a| formula(cx, a, |x| hard_sigmoid(&x)),
     // In PyTorch's order, which overflows for the largest numbers.
     pure "aten.hardswish.default" => |cx, a| formula(cx, a, |x| &x * (&x + 3.0).max(0.0).min(6.0) / 6.0),
@@ -84,9 +87,12 @@ rules! {
     },
 }
 
-fn relu(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.only()?;
-    Ok(cx.with_number(BinaryOp::Maximum, x, 0i64)?.into())
+pub(crate) fn relu(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
+    cx.with_number(BinaryOp::Maximum, x, 0i64)
+}
+
+pub(crate) fn mish(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
+    cx.apply_float([x], |[x]| &x * soft_plus(&x).tanh())
 }
 
 /// Clamps in the operand's own type.
@@ -100,15 +106,34 @@ fn clipped(cx: &mut Context, a: &Args, low: Operand, high: Operand) -> Rule {
     Ok(x.into())
 }
 
-fn gelu(cx: &mut Context, a: &Args) -> Rule {
-    match a.str_or("approximate", "none")? {
-        "tanh" => formula(cx, a, |x| {
+/// How GELU is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gelu {
+    /// By the error function.
+    Exact,
+    /// By a hyperbolic tangent that is close to it.
+    Tanh,
+}
+
+impl Gelu {
+    /// By the name that PyTorch and ONNX have for the approximation.
+    pub(crate) fn named(approximation: &str) -> Result<Gelu, RuleError> {
+        match approximation {
+            "none" => Ok(Gelu::Exact),
+            "tanh" => Ok(Gelu::Tanh),
+            other => Err(RuleError::unsupported(format!("approximation `{other}`"))),
+        }
+    }
+}
+
+pub(crate) fn gelu(cx: &mut Context, x: ValueId, form: Gelu) -> Result<ValueId, RuleError> {
+    cx.apply_float([x], |[x]| match form {
+        Gelu::Exact => exact_gelu(&x),
+        Gelu::Tanh => {
             let inner = (&x + &x * &x * &x * 0.044715) * (SQRT_2 * FRAC_2_SQRT_PI * 0.5);
             &x * 0.5 * (1.0 + inner.tanh())
-        }),
-        "none" => formula(cx, a, |x| exact_gelu(&x)),
-        other => Err(RuleError::unsupported(format!("approximation `{other}`"))),
-    }
+        }
+    })
 }
 
 pub(crate) fn exact_gelu(x: &Formula) -> Formula {

@@ -1,15 +1,13 @@
 //! Deformable convolution (`torchvision.ops.deform_conv2d`): every tap of every window has an offset of its own.
 
 use super::registry::rules;
-use super::{Args, Context, Outputs, RuleError};
+use super::{Args, Context, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Coord, IntBinary, Relation, Rounding, ValueId};
 use crate::symbolic::Expr;
 
-type Rule = Result<Outputs, RuleError>;
-
 rules! {
-    pure "torchvision.deform_conv2d.default" => convolve,
+    pure "torchvision.deform_conv2d.default" => |cx, a| Ok(convolve(cx, &read(a)?)?.into()),
 }
 
 /// One axis of the windows.
@@ -19,6 +17,21 @@ struct Axis {
     dilation: i64,
     /// The size of the window.
     taps: Expr,
+}
+
+/// A deformable convolution of images, `[n, c, h, w]`.
+pub(crate) struct DeformConv {
+    pub(crate) image: ValueId,
+    pub(crate) weight: ValueId,
+    pub(crate) offset: ValueId,
+    pub(crate) mask: Option<ValueId>,
+    pub(crate) bias: ValueId,
+    /// Along y and x, as what follows.
+    pub(crate) stride: [i64; 2],
+    pub(crate) padding: [i64; 2],
+    pub(crate) dilation: [i64; 2],
+    pub(crate) groups: i64,
+    pub(crate) offset_groups: i64,
 }
 
 struct Call {
@@ -31,8 +44,26 @@ struct Call {
     shape: Vec<Expr>,
 }
 
-fn convolve(cx: &mut Context, a: &Args) -> Rule {
-    let (image, weight) = (a.tensor("input")?, a.tensor("weight")?);
+fn read(a: &Args) -> Result<DeformConv, RuleError> {
+    let pair = |name: &str| -> Result<[i64; 2], RuleError> {
+        Ok([a.int(&format!("{name}_h"))?, a.int(&format!("{name}_w"))?])
+    };
+    Ok(DeformConv {
+        image: a.tensor("input")?,
+        weight: a.tensor("weight")?,
+        offset: a.tensor("offset")?,
+        mask: a.bool_or("use_mask", false)?.then(|| a.tensor("mask")).transpose()?,
+        bias: a.tensor("bias")?,
+        stride: pair("stride")?,
+        padding: pair("pad")?,
+        dilation: pair("dilation")?,
+        groups: a.int("groups")?,
+        offset_groups: a.int("offset_groups")?,
+    })
+}
+
+pub(crate) fn convolve(cx: &mut Context, of: &DeformConv) -> Result<ValueId, RuleError> {
+    let (image, weight) = (of.image, of.weight);
     let dtype = cx.b.dtype(image);
     let wide = dtype.compute();
     let (image, weight) = (cx.b.cast(image, wide), cx.b.cast(weight, wide));
@@ -40,38 +71,31 @@ fn convolve(cx: &mut Context, a: &Args) -> Rule {
     if own.len() != 4 || taps.len() != 4 {
         return Err(RuleError::Malformed("the image and the weight have four axes".to_owned()));
     }
-    let (groups, offset_groups) = (a.int("groups")?, a.int("offset_groups")?);
-    if groups <= 0 || offset_groups <= 0 {
+    if of.groups <= 0 || of.offset_groups <= 0 {
         return Err(RuleError::Malformed("groups must be positive".to_owned()));
     }
-    let axis = |name: &str, taps: &Expr| -> Result<Axis, RuleError> {
-        let [stride, padding, dilation] = [
-            a.int(&format!("stride_{name}"))?,
-            a.int(&format!("pad_{name}"))?,
-            a.int(&format!("dilation_{name}"))?,
-        ];
-        Ok(Axis { stride, padding, dilation, taps: taps.clone() })
-    };
-    let axes = [axis("h", &taps[2])?, axis("w", &taps[3])?];
-    let offset = a.tensor("offset")?;
-    let placed = cx.b.shape(offset);
+    let axes = [0, 1].map(|k| {
+        let taps = taps[2 + k].clone();
+        Axis { stride: of.stride[k], padding: of.padding[k], dilation: of.dilation[k], taps }
+    });
+    let placed = cx.b.shape(of.offset);
     if placed.len() != 4 {
         return Err(RuleError::Malformed("offsets have four axes".to_owned()));
     }
-    let per_offset = own[1].floor_div_in(&Expr::int(offset_groups), cx.b.ranges());
+    let per_offset = own[1].floor_div_in(&Expr::int(of.offset_groups), cx.b.ranges());
     let shape = [&own[..2], &taps[2..], &placed[2..]].concat();
     let call = Call { image, axes, per_offset, shape };
-    let mut columns = call.columns(cx, offset)?;
-    if a.bool_or("use_mask", false)? {
-        let mask = cx.b.cast(a.tensor("mask")?, wide);
+    let mut columns = call.columns(cx, of.offset)?;
+    if let Some(mask) = of.mask {
+        let mask = cx.b.cast(mask, wide);
         let mask = call.of_taps(cx, mask, |tap| tap)?;
         columns = cx.mul(columns, mask)?;
     }
-    let result = call.product(cx, columns, weight, groups)?;
-    let bias = cx.b.cast(a.tensor("bias")?, wide);
+    let result = call.product(cx, columns, weight, of.groups)?;
+    let bias = cx.b.cast(of.bias, wide);
     let bias = cx.trailing_ones(bias, 3)?;
     let result = cx.add(result, bias)?;
-    Ok(cx.b.cast(result, dtype).into())
+    Ok(cx.b.cast(result, dtype))
 }
 
 impl Call {

@@ -9,7 +9,10 @@ use crate::symbolic::{Expr, Symbol};
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "aten.embedding.default" => embedding,
+    pure "aten.embedding.default" => |cx, a| {
+        let (table, indices) = (a.tensor("weight")?, a.tensor("indices")?);
+        Ok(embedding(cx, table, indices)?.into())
+    },
     inplace "aten.embedding_renorm_.default" => renorm,
     pure "aten.embedding_renorm.default" => renorm,
     pure "aten.embedding_bag.default" => bag,
@@ -29,12 +32,12 @@ pub(crate) fn rows(cx: &mut Context, table: ValueId, indices: ValueId) -> Result
     Ok(cx.b.gather(table, &[index], coords, &shape)?)
 }
 
-fn embedding(cx: &mut Context, a: &Args) -> Rule {
-    let (table, indices) = (a.tensor("weight")?, a.tensor("indices")?);
+/// Rows of a table that the model gives.
+pub(crate) fn embedding(cx: &mut Context, table: ValueId, indices: ValueId) -> Result<ValueId, RuleError> {
     if cx.b.rank(table) == 0 {
         return Err(RuleError::Malformed("the table has no axes".to_owned()));
     }
-    Ok(rows(cx, table, indices)?.into())
+    rows(cx, table, indices)
 }
 
 /// Scales down the rows that are looked up and whose norm exceeds the limit.

@@ -13,7 +13,11 @@ rules! {
     pure "aten.take_along_dim.default" => take_along,
     pure "aten.take.default" => take,
     pure "aten.put.default" => put,
-    pure "aten.index_select.default" => index_select,
+    pure "aten.index_select.default" => |cx, a| {
+        let (x, index) = (a.tensor("self")?, a.tensor("index")?);
+        let axis = Context::axis(a.int("dim")?, cx.b.rank(x))?;
+        Ok(index_select(cx, x, axis, index)?.into())
+    },
     pure "aten.scatter.src" => scatter,
     pure "aten.scatter.value" => scatter,
     pure "aten.scatter.reduce" => scatter,
@@ -107,16 +111,20 @@ fn put(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.b.reshape(result, &shape)?.into())
 }
 
-fn index_select(cx: &mut Context, a: &Args) -> Rule {
-    let (x, index) = (a.tensor("self")?, a.tensor("index")?);
+/// The slices of a tensor along an axis that a list of positions names.
+pub(crate) fn index_select(
+    cx: &mut Context,
+    x: ValueId,
+    axis: usize,
+    index: ValueId,
+) -> Result<ValueId, RuleError> {
     let own = cx.b.shape(x);
-    let axis = Context::axis(a.int("dim")?, own.len())?;
     let (x, index) = (cx.at_least_1d(x)?, cx.at_least_1d(index)?);
     let mut shape = cx.b.shape(x);
     shape[axis] = cx.b.shape(index)[0].clone();
     let index = cx.trailing_ones(index, shape.len() - axis)?;
     let result = cx.b.gather(x, &[index], along(shape.len(), axis), &shape)?;
-    Ok(if own.is_empty() { cx.b.reshape(result, &[])? } else { result }.into())
+    Ok(if own.is_empty() { cx.b.reshape(result, &[])? } else { result })
 }
 
 /// Where updates of some shape go in a tensor.

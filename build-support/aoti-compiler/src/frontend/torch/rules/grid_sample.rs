@@ -14,12 +14,23 @@ rules! {
     pure "aten.grid_sampler_2d.default" => sample,
     pure "aten.grid_sampler_3d.default" => sample,
     pure "aten._grid_sampler_2d_cpu_fallback.default" => sample,
-    pure "aten.affine_grid_generator.default" => affine_grid,
+    pure "aten.affine_grid_generator.default" => |cx, a| {
+        let (theta, size) = (a.tensor("theta")?, a.syms("size")?);
+        Ok(affine_grid(cx, theta, &size, a.bool_or("align_corners", false)?)?.into())
+    },
+}
+
+/// How elements between those of the image are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interpolation {
+    Linear,
+    Nearest,
+    Cubic,
 }
 
 /// What is beyond the image.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beyond {
+pub(crate) enum Beyond {
     Zeros,
     Border,
     Reflection,
@@ -43,18 +54,35 @@ struct Sampler {
 
 fn sample(cx: &mut Context, a: &Args) -> Rule {
     let (x, grid) = (a.tensor("input")?, a.tensor("grid")?);
-    let own = cx.b.shape(x);
-    let spatial = own.len().saturating_sub(2);
-    if spatial == 0 || cx.b.rank(grid) != own.len() {
-        return Err(RuleError::Malformed("an image and a grid of as many axes are needed".to_owned()));
-    }
     let beyond = match a.int_or("padding_mode", 0)? {
         0 => Beyond::Zeros,
         1 => Beyond::Border,
         2 => Beyond::Reflection,
         other => return Err(RuleError::Malformed(format!("padding mode {other}"))),
     };
-    let (mode, align) = (a.int_or("interpolation_mode", 0)?, a.bool_or("align_corners", false)?);
+    let interpolation = match a.int_or("interpolation_mode", 0)? {
+        0 => Interpolation::Linear,
+        1 => Interpolation::Nearest,
+        2 => Interpolation::Cubic,
+        other => return Err(RuleError::Malformed(format!("interpolation mode {other}"))),
+    };
+    Ok(grid_sample(cx, [x, grid], interpolation, beyond, a.bool_or("align_corners", false)?)?.into())
+}
+
+/// An image at the positions of a grid; -1 and 1 are the middles of its outermost elements where these are aligned, and its edges
+/// otherwise.
+pub(crate) fn grid_sample(
+    cx: &mut Context,
+    [x, grid]: [ValueId; 2],
+    interpolation: Interpolation,
+    beyond: Beyond,
+    align: bool,
+) -> Result<ValueId, RuleError> {
+    let own = cx.b.shape(x);
+    let spatial = own.len().saturating_sub(2);
+    if spatial == 0 || cx.b.rank(grid) != own.len() {
+        return Err(RuleError::Malformed("an image and a grid of as many axes are needed".to_owned()));
+    }
     let dtype = cx.b.dtype(x);
     let wide = dtype.compute();
     let (x, grid) = (cx.b.cast(x, wide), cx.b.cast(grid, wide));
@@ -64,15 +92,14 @@ fn sample(cx: &mut Context, a: &Args) -> Rule {
         let place = Expr::int(super::support::length(spatial - 1 - k));
         let position = cx.b.pick(grid, spatial + 1, &place)?;
         let sampler = Sampler { size: own[k + 2].clone(), beyond, align };
-        taps.push(match mode {
-            0 => sampler.linear(cx, position)?,
-            1 => sampler.nearest(cx, position)?,
-            2 => sampler.cubic(cx, position)?,
-            other => return Err(RuleError::Malformed(format!("interpolation mode {other}"))),
+        taps.push(match interpolation {
+            Interpolation::Linear => sampler.linear(cx, position)?,
+            Interpolation::Nearest => sampler.nearest(cx, position)?,
+            Interpolation::Cubic => sampler.cubic(cx, position)?,
         });
     }
     let result = combine(cx, x, &taps)?;
-    Ok(cx.b.cast(result, dtype).into())
+    Ok(cx.b.cast(result, dtype))
 }
 
 impl Sampler {
@@ -245,9 +272,12 @@ fn at_taps(cx: &mut Context, x: ValueId, taps: &[Tap]) -> Result<ValueId, RuleEr
 }
 
 /// `theta [n, d, d + 1]` applied to the centres (or corners) of an image's elements in -1 .. 1.
-fn affine_grid(cx: &mut Context, a: &Args) -> Rule {
-    let (theta, size) = (a.tensor("theta")?, a.syms("size")?);
-    let align = a.bool_or("align_corners", false)?;
+pub(crate) fn affine_grid(
+    cx: &mut Context,
+    theta: ValueId,
+    size: &[Expr],
+    align: bool,
+) -> Result<ValueId, RuleError> {
     let spatial = size.len().saturating_sub(2);
     let dtype = cx.b.dtype(theta);
     let theta = cx.b.cast(theta, dtype.compute());
@@ -271,7 +301,7 @@ fn affine_grid(cx: &mut Context, a: &Args) -> Rule {
         });
     }
     let result = result.ok_or_else(|| RuleError::Malformed("an image without axes".to_owned()))?;
-    Ok(cx.b.cast(result, dtype).into())
+    Ok(cx.b.cast(result, dtype))
 }
 
 /// Positions along an axis in -1 .. 1, shaped to broadcast against `rank` axes.

@@ -20,6 +20,7 @@ pub(crate) mod convolution;
 pub(crate) mod creation;
 pub(crate) mod cross_entropy;
 pub(crate) mod ctc_loss;
+pub(crate) mod custom_op;
 pub(crate) mod data_checks;
 pub(crate) mod deform_conv;
 pub(crate) mod dropout;

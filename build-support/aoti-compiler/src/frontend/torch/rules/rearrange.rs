@@ -15,8 +15,8 @@ rules! {
     pure "aten.flipud.default" => |cx, a| flip(cx, a, &[0]),
     pure "aten.roll.default" => roll,
     pure "aten.rot90.default" => rot90,
-    pure "aten.repeat.default" => |cx, a| repeat(cx, a, "repeats"),
-    pure "aten.tile.default" => |cx, a| repeat(cx, a, "dims"),
+    pure "aten.repeat.default" => |cx, a| repeat_as(cx, a, "repeats"),
+    pure "aten.tile.default" => |cx, a| repeat_as(cx, a, "dims"),
     pure "aten.repeat_interleave.self_int" => repeat_each,
     pure "aten.repeat_interleave.self_Tensor" => repeat_by_data,
     pure "aten.repeat_interleave.Tensor" => repeat_positions,
@@ -86,9 +86,14 @@ fn rot90(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.b.transpose(flipped, first, second)?.into())
 }
 
-fn repeat(cx: &mut Context, a: &Args, name: &str) -> Rule {
-    let x = a.tensor("self")?;
-    let (own, mut times) = (cx.b.shape(x), a.syms(name)?);
+fn repeat_as(cx: &mut Context, a: &Args, name: &str) -> Rule {
+    let (x, times) = (a.tensor("self")?, a.syms(name)?);
+    Ok(repeat(cx, x, times)?.into())
+}
+
+/// A tensor so many times along each axis; axes that the tensor lacks are in front.
+pub(crate) fn repeat(cx: &mut Context, x: ValueId, mut times: Vec<Expr>) -> Result<ValueId, RuleError> {
+    let own = cx.b.shape(x);
     while times.len() < own.len() {
         times.insert(0, Expr::int(1));
     }
@@ -99,12 +104,12 @@ fn repeat(cx: &mut Context, a: &Args, name: &str) -> Rule {
     }
     if Expr::product(&shape).is(0) {
         let dtype = cx.b.dtype(x);
-        return Ok(cx.b.full(0i64, dtype, &shape).into());
+        return Ok(cx.b.full(0i64, dtype, &shape));
     }
     let ranges = cx.b.axis_ranges(&shape);
     let coords =
         own.iter().enumerate().map(|(k, size)| Expr::axis(k + lead).modulo_in(size, &ranges)).collect();
-    Ok(cx.b.view(x, &shape, coords)?.into())
+    Ok(cx.b.view(x, &shape, coords)?)
 }
 
 /// The axis along which to repeat: the flattened tensor's where none is given.

@@ -86,12 +86,6 @@ impl<'o> Registry<'o> {
         Registry { declared: Some(operators), ..Registry::new() }
     }
 
-    /// Whether the user's project adds any.
-    #[cfg(feature = "onnx")]
-    pub(crate) fn has_declared(&self) -> bool {
-        self.declared.is_some_and(|operators| !operators.is_empty())
-    }
-
     /// The operator of the user's project that a call is of.
     pub(crate) fn declared(&self, target: &str) -> Option<&'o Declared> {
         self.declared?.find(target)

@@ -14,7 +14,14 @@ use crate::symbolic::Expr;
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "torchvision.roi_align.default" => roi_align,
+    pure "torchvision.roi_align.default" => |cx, a| {
+        let by = Sampling {
+            ratio: a.int_or("sampling_ratio", -1)?,
+            is_aligned: a.bool_or("aligned", false)?,
+            samples: Samples::Average,
+        };
+        Ok(roi_align(cx, &Regions::read(a)?, by)?.into())
+    },
     pure "torchvision.ps_roi_align.default" => ps_roi_align,
 }
 
@@ -33,7 +40,31 @@ pub(crate) enum Samples {
     /// Their average, each interpolated between elements.
     Average,
     /// The largest of the weighted elements that they would be made of, as ONNX has it.
+    #[cfg_attr(not(feature = "onnx"), expect(dead_code, reason = "no operator of torchvision asks for it"))]
     Largest,
+}
+
+/// Regions of images, and how they are divided.
+pub(crate) struct Regions {
+    /// `[n, c, h, w]`.
+    pub(crate) image: ValueId,
+    /// Rows of the number of an image and the region's edges in it.
+    pub(crate) rois: ValueId,
+    /// What edges are multiplied by.
+    pub(crate) scale: f64,
+    /// Rows and columns of bins.
+    pub(crate) bins: [Expr; 2],
+}
+
+impl Regions {
+    pub(crate) fn read(a: &Args) -> Result<Regions, RuleError> {
+        Ok(Regions {
+            image: a.tensor("input")?,
+            rois: a.tensor("rois")?,
+            scale: a.float_or("spatial_scale", 1.0)?,
+            bins: [a.sym("pooled_height")?, a.sym("pooled_width")?],
+        })
+    }
 }
 
 /// The operands of a call. Values that belong to regions have the shape `[regions, 1, 1, 1]`, those of rows of bins
@@ -67,8 +98,8 @@ pub(crate) struct Axis {
 }
 
 impl Call {
-    pub(crate) fn read(cx: &mut Context, a: &Args, channels: Channels) -> Result<Call, RuleError> {
-        let (image, rois) = (a.tensor("input")?, a.tensor("rois")?);
+    pub(crate) fn new(cx: &mut Context, of: &Regions, channels: Channels) -> Result<Call, RuleError> {
+        let (image, rois) = (of.image, of.rois);
         if cx.b.rank(image) != 4 || cx.b.rank(rois) != 2 {
             return Err(RuleError::Malformed("images have four axes and regions are rows".to_owned()));
         }
@@ -76,13 +107,12 @@ impl Call {
         let wide = dtype.compute();
         let (image, rois) = (cx.b.cast(image, wide), cx.b.cast(rois, wide));
         let regions = cx.b.shape(rois)[0].clone();
-        let (rows, columns) = (a.sym("pooled_height")?, a.sym("pooled_width")?);
+        let [rows, columns] = of.bins.clone();
         let own = cx.b.shape(image);
         let mut planes = own[1].clone();
         if channels == Channels::OfBin {
             planes = planes.floor_div_in(&(&rows * &columns), cx.b.ranges());
         }
-        let scale = a.float_or("spatial_scale", 1.0)?;
         let column = |cx: &mut Context, k: i64| {
             let column = cx.b.pick(rois, 1, &Expr::int(k))?;
             cx.trailing_ones(column, 4)
@@ -92,11 +122,9 @@ impl Call {
         let mut edges = Vec::new();
         for k in [2, 1, 4, 3] {
             let edge = column(cx, k)?;
-            edges.push(cx.with_number(BinaryOp::Mul, edge, scale)?);
+            edges.push(cx.with_number(BinaryOp::Mul, edge, of.scale)?);
         }
         let shape = vec![regions, planes, rows, columns];
-        // No operator of torchvision has this argument.
-        let samples = if a.bool_or("largest", false)? { Samples::Largest } else { Samples::Average };
         Ok(Call {
             image,
             extents: [own[2].clone(), own[3].clone()],
@@ -105,7 +133,7 @@ impl Call {
             low: [edges[0], edges[1]],
             high: [edges[2], edges[3]],
             channels,
-            samples,
+            samples: Samples::Average,
             shape,
         })
     }
@@ -163,35 +191,46 @@ impl Call {
     }
 }
 
-fn roi_align(cx: &mut Context, a: &Args) -> Rule {
-    let call = Call::read(cx, a, Channels::All)?;
-    let is_aligned = a.bool_or("aligned", false)?;
-    let axes = sampled_axes(cx, a, &call, is_aligned, is_aligned)?;
+/// The samples of each bin: how many there are along an axis (as many as the bin has elements where that is not positive), whether
+/// regions begin half an element earlier, and what becomes of the samples.
+#[derive(Clone, Copy)]
+pub(crate) struct Sampling {
+    pub(crate) ratio: i64,
+    pub(crate) is_aligned: bool,
+    pub(crate) samples: Samples,
+}
+
+/// What the samples of each bin of regions make.
+pub(crate) fn roi_align(cx: &mut Context, regions: &Regions, by: Sampling) -> Result<ValueId, RuleError> {
+    let call = Call { samples: by.samples, ..Call::new(cx, regions, Channels::All)? };
+    let axes = sampled_axes(cx, &call, by, by.is_aligned)?;
     let rows_columns = cx.mul(axes[0].count, axes[1].count)?;
     let count = cx.with_number(BinaryOp::Maximum, rows_columns, 1.0)?;
-    average(cx, a, &call, axes, count)
+    let result = sampled(cx, &call, axes, by, count)?;
+    Ok(cx.b.cast(result, call.dtype))
 }
 
 fn ps_roi_align(cx: &mut Context, a: &Args) -> Rule {
-    let call = Call::read(cx, a, Channels::OfBin)?;
-    let axes = sampled_axes(cx, a, &call, true, true)?;
+    let call = Call::new(cx, &Regions::read(a)?, Channels::OfBin)?;
+    let ratio = a.int_or("sampling_ratio", -1)?;
+    let by = Sampling { ratio, is_aligned: true, samples: Samples::Average };
+    let axes = sampled_axes(cx, &call, by, true)?;
     let count = cx.mul(axes[0].count, axes[1].count)?;
-    average(cx, a, &call, axes, count)
+    let result = sampled(cx, &call, axes, by, count)?;
+    Ok(call.results(cx, result))
 }
 
 /// Where the samples of each bin are: `start + (k + 1/2) * step`. Regions begin half an element earlier where they are
 /// aligned, and may be empty only then.
 fn sampled_axes(
     cx: &mut Context,
-    a: &Args,
     call: &Call,
-    is_aligned: bool,
+    by: Sampling,
     may_be_empty: bool,
 ) -> Result<[Axis; 2], RuleError> {
-    let ratio = a.int_or("sampling_ratio", -1)?;
     let mut axes = Vec::new();
     for axis in 0..2 {
-        let offset = if is_aligned { 0.5 } else { 0.0 };
+        let offset = if by.is_aligned { 0.5 } else { 0.0 };
         let low = cx.with_number(BinaryOp::Sub, call.low[axis], offset)?;
         let high = cx.with_number(BinaryOp::Sub, call.high[axis], offset)?;
         let mut length = cx.sub(high, low)?;
@@ -203,21 +242,26 @@ fn sampled_axes(
         let number = call.bins(cx, axis)?;
         let distance = cx.mul(number, width)?;
         let start = cx.add(low, distance)?;
-        let count = if ratio > 0 { cx.b.full_like(ratio, width) } else { cx.unary(Rounding::Ceil, width) };
+        let count =
+            if by.ratio > 0 { cx.b.full_like(by.ratio, width) } else { cx.unary(Rounding::Ceil, width) };
         axes.push(Axis { start, step: width, count });
     }
     Ok([axes[0], axes[1]])
 }
 
 /// The average of the samples of each bin, or the largest of what they are made of.
-fn average(cx: &mut Context, a: &Args, call: &Call, axes: [Axis; 2], count: ValueId) -> Rule {
-    let ratio = a.int_or("sampling_ratio", -1)?;
-    let all = if ratio > 0 { of_fixed(cx, call, axes, ratio)? } else { of_counted(cx, call, axes)? };
-    let result = match call.samples {
-        Samples::Average => cx.div(all, count)?,
-        Samples::Largest => all,
-    };
-    Ok(call.results(cx, result))
+fn sampled(
+    cx: &mut Context,
+    call: &Call,
+    axes: [Axis; 2],
+    by: Sampling,
+    count: ValueId,
+) -> Result<ValueId, RuleError> {
+    let all = if by.ratio > 0 { of_fixed(cx, call, axes, by.ratio)? } else { of_counted(cx, call, axes)? };
+    match call.samples {
+        Samples::Average => cx.div(all, count),
+        Samples::Largest => Ok(all),
+    }
 }
 
 /// Position of sample `k` of each bin.

@@ -1,7 +1,7 @@
 //! Pools of regions: the largest of a bin's elements, and the average of those in the channels that belong to it.
 
 use super::registry::rules;
-use super::roi_align::{Axis, Call, Channels, over_cells};
+use super::roi_align::{Axis, Call, Channels, Regions, over_cells};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, IntBinary, Relation, Rounding, ValueId};
@@ -9,7 +9,10 @@ use crate::graph::{BinaryOp, IntBinary, Relation, Rounding, ValueId};
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "torchvision.roi_pool.default" => roi_pool,
+    pure "torchvision.roi_pool.default" => |cx, a| {
+        let found = roi_pool(cx, &Regions::read(a)?)?;
+        Ok(Outputs::Many(found.map(Some).to_vec()))
+    },
     pure "torchvision.ps_roi_pool.default" => ps_roi_pool,
 }
 
@@ -74,8 +77,8 @@ fn cell_element(
 }
 
 /// The largest element of each bin, and where it is in the image; 0 and -1 of bins without elements.
-fn roi_pool(cx: &mut Context, a: &Args) -> Rule {
-    let call = Call::read(cx, a, Channels::All)?;
+pub(crate) fn roi_pool(cx: &mut Context, regions: &Regions) -> Result<[ValueId; 2], RuleError> {
+    let call = Call::new(cx, regions, Channels::All)?;
     let wide = call.dtype.compute();
     let axes = pooled_axes(cx, &call, 1, 0)?;
     let lowest = -wide.limits().expect("images have floating-point elements").largest;
@@ -96,7 +99,7 @@ fn roi_pool(cx: &mut Context, a: &Args) -> Rule {
     let zero = cx.b.full_like(0.0, found[0]);
     let result = cx.b.select(empty, zero, found[0])?;
     let result = cx.b.cast(result, call.dtype);
-    Ok(Outputs::Many(vec![Some(result), Some(cx.b.cast(found[1], DType::I32))]))
+    Ok([result, cx.b.cast(found[1], DType::I32)])
 }
 
 fn empty_bins(cx: &mut Context, axes: &[Axis; 2]) -> Result<ValueId, RuleError> {
@@ -107,7 +110,7 @@ fn empty_bins(cx: &mut Context, axes: &[Axis; 2]) -> Result<ValueId, RuleError> 
 
 /// The average of the elements of each bin in the channels that belong to it; 0 of bins without elements.
 fn ps_roi_pool(cx: &mut Context, a: &Args) -> Rule {
-    let call = Call::read(cx, a, Channels::OfBin)?;
+    let call = Call::new(cx, &Regions::read(a)?, Channels::OfBin)?;
     let wide = call.dtype.compute();
     let axes = pooled_axes(cx, &call, 0, 1)?;
     let zero = cx.b.full(0.0, wide, &call.shape);

@@ -43,9 +43,33 @@ fn over(cx: &mut Context, a: &Args, form: Form) -> Rule {
     };
     let axis = Context::axis(a.int("dim")?, cx.b.rank(x))?;
     let x = if widens || !dtype.is_half() { cx.b.cast(x, dtype) } else { x };
+    Ok(rounded(cx, x, axis, dtype, form)?.into())
+}
+
+/// Softmax of a tensor of any type over one axis, rounded once.
+fn rounded(
+    cx: &mut Context,
+    x: ValueId,
+    axis: usize,
+    dtype: DType,
+    form: Form,
+) -> Result<ValueId, RuleError> {
     let wide = cx.b.cast(x, dtype.compute());
     let result = softmax(cx, wide, axis, form)?;
-    Ok(cx.b.cast(result, dtype).into())
+    Ok(cx.b.cast(result, dtype))
+}
+
+/// Softmax of a tensor over one axis, in its own type where that is a floating-point type.
+#[cfg(feature = "onnx")]
+pub(crate) fn softmax_over(
+    cx: &mut Context,
+    x: ValueId,
+    axis: usize,
+    form: Form,
+) -> Result<ValueId, RuleError> {
+    let x = cx.to_float(x);
+    let dtype = cx.b.dtype(x);
+    rounded(cx, x, axis, dtype, form)
 }
 
 /// Softmax of an `f32` or `f64` tensor over one axis.
@@ -103,10 +127,19 @@ fn backward(cx: &mut Context, a: &Args, log: bool) -> Rule {
 
 fn logsumexp(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let x = cx.to_float(x);
     let axes = Context::axes(&a.ints_or("dim", &[])?, cx.b.rank(x))?;
-    let keep = a.bool_or("keepdim", false)?;
-    Ok(cx.in_compute_type(x, |cx, x| log_sum_exp(cx, x, &axes, keep))?.into())
+    Ok(log_sum_exp_over(cx, x, &axes, a.bool_or("keepdim", false)?)?.into())
+}
+
+/// Logarithm of the sum of exponentials over axes, of a tensor of any type.
+pub(crate) fn log_sum_exp_over(
+    cx: &mut Context,
+    x: ValueId,
+    axes: &[usize],
+    keep: bool,
+) -> Result<ValueId, RuleError> {
+    let x = cx.to_float(x);
+    cx.in_compute_type(x, |cx, x| log_sum_exp(cx, x, axes, keep))
 }
 
 /// What is taken from elements before their exponentials, so that no sum of them overflows. Keeps the axes.

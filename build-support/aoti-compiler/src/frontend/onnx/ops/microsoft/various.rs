@@ -17,7 +17,7 @@ operators! { "com.microsoft";
     "GatherND" => |cx, c| one(standard(cx, c, "GatherND", c.inputs.clone())?),
     "Inverse" => |cx, c| {
         let x = c.tensor(0)?;
-        one(cx.torch1("aten.linalg_inv.default", &[("A", x.into())])?)
+        one(cx.matrix_inverse(x)?)
     },
     "LinearAttention" => linear_attention,
     "RelativePositionBias" => relative_position_bias,

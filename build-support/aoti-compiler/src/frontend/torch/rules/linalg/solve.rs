@@ -66,9 +66,9 @@ rules! {
     },
     pure "aten.linalg_inv.default" => |cx, a| Ok(cx.matrix_inverse(a.tensor("A")?)?.into()),
     pure "aten.inverse.default" => |cx, a| Ok(cx.matrix_inverse(a.tensor("self")?)?.into()),
-    pure "aten.linalg_det.default" => |cx, a| Ok(determinant(cx, a, "A")?[0].into()),
-    pure "aten.det.default" => |cx, a| Ok(determinant(cx, a, "self")?[0].into()),
-    pure "aten._linalg_det.default" => |cx, a| { let all = determinant(cx, a, "A")?; several(cx, all) },
+    pure "aten.linalg_det.default" => |cx, a| Ok(determinant(cx, a.tensor("A")?)?[0].into()),
+    pure "aten.det.default" => |cx, a| Ok(determinant(cx, a.tensor("self")?)?[0].into()),
+    pure "aten._linalg_det.default" => |cx, a| { let all = determinant(cx, a.tensor("A")?)?; several(cx, all) },
     pure "aten.linalg_slogdet.default" => |cx, a| { let [sign, log, ..] = log_determinant(cx, a, "A")?; several(cx, [sign, log]) },
     pure "aten.slogdet.default" => |cx, a| { let [sign, log, ..] = log_determinant(cx, a, "self")?; several(cx, [sign, log]) },
     pure "aten._linalg_slogdet.default" => |cx, a| { let all = log_determinant(cx, a, "A")?; several(cx, all) },
@@ -444,8 +444,8 @@ pub(crate) fn diagonal_and_sign(
     Ok([diagonal, sign])
 }
 
-fn determinant(cx: &mut Context, a: &Args, name: &str) -> Result<[ValueId; 3], RuleError> {
-    let x = a.tensor(name)?;
+/// The determinant of each matrix, its LU factors and their pivots.
+pub(crate) fn determinant(cx: &mut Context, x: ValueId) -> Result<[ValueId; 3], RuleError> {
     let [lu, pivots, _] = lu(cx, x)?;
     let [diagonal, sign] = diagonal_and_sign(cx, lu, pivots)?;
     let last = cx.b.rank(diagonal) - 1;

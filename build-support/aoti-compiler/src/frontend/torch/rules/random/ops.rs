@@ -172,21 +172,31 @@ fn permutation(cx: &mut Context, a: &Args) -> Rule {
 /// Ones with a probability that is a number, a tensor, or the operand's own elements.
 fn bernoulli(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let ty = cx.b.ty(x).clone();
     let in_place = a.target().contains("bernoulli_");
     let p = match a.has("p") {
         true => a.number("p")?,
         false if in_place => Operand::Number(0.5.into()),
         false => Operand::Tensor(x),
     };
+    Ok(bernoulli_of(cx, x, &p, a.target())?.into())
+}
+
+/// Ones with a probability, of the shape and type of a tensor. Messages name `operator`.
+pub(crate) fn bernoulli_of(
+    cx: &mut Context,
+    like: ValueId,
+    p: &Operand,
+    operator: &str,
+) -> Result<ValueId, RuleError> {
+    let ty = cx.b.ty(like).clone();
     if let Operand::Tensor(p) = p {
-        let wide = cx.b.cast(p, DType::F64);
+        let wide = cx.b.cast(*p, DType::F64);
         let inside = cx.apply([wide], DType::F64, |[p]| p.ge(0.0).and(p.le(1.0)))?;
-        all_hold(cx, a, inside, "probabilities must be between 0 and 1")?;
+        cx.assert_all(inside, &format!("{operator}: probabilities must be between 0 and 1"))?;
     }
     let p = p.formula(cx, DType::F64);
     let hit = cx.chance(&ty.shape, p)?;
-    Ok(cx.b.cast(hit, ty.dtype).into())
+    Ok(cx.b.cast(hit, ty.dtype))
 }
 
 /// The run fails where not all elements hold.
@@ -194,11 +204,23 @@ pub(crate) fn all_hold(cx: &mut Context, a: &Args, x: ValueId, what: &str) -> Re
     cx.assert_all(x, &format!("{}: {what}", a.target()))
 }
 
-/// Categories by their weights: with replacement where the running sum of weights passes a random part of the whole;
-/// without, the largest of the weights over exponentially distributed numbers, which is to draw one after the other.
 fn multinomial(cx: &mut Context, a: &Args) -> Rule {
-    let weights = a.tensor("self")?;
-    let (shape, samples) = (cx.b.shape(weights), a.sym("num_samples")?);
+    let (weights, samples) = (a.tensor("self")?, a.sym("num_samples")?);
+    Ok(multinomial_of(cx, weights, &samples, a.bool_or("replacement", false)?, a.target())?.into())
+}
+
+/// Categories by their weights: with replacement where the running sum of weights passes a random part of the whole;
+/// without, the largest of the weights over exponentially distributed numbers, which is to draw one after the other. Messages
+/// name `operator`.
+pub(crate) fn multinomial_of(
+    cx: &mut Context,
+    weights: ValueId,
+    samples: &Expr,
+    replacement: bool,
+    operator: &str,
+) -> Result<ValueId, RuleError> {
+    let must = |what: &str| format!("{operator}: {what}");
+    let shape = cx.b.shape(weights);
     let Some((last, size)) = shape.len().checked_sub(1).map(|last| (last, shape[last].clone())) else {
         return Err(RuleError::Malformed("weights of categories need an axis".to_owned()));
     };
@@ -207,26 +229,26 @@ fn multinomial(cx: &mut Context, a: &Args) -> Rule {
         let infinite = w.unary(FloatTest::IsInf);
         w.ge(0.0).and(infinite.not())
     })?;
-    all_hold(cx, a, is_weight, "weights must be finite and not negative")?;
+    cx.assert_all(is_weight, &must("weights must be finite and not negative"))?;
     let mut drawn = shape.clone();
     drawn[last] = samples.clone();
     cx.b.require(Condition::compare(samples.clone(), Relation::Ge, 1), "at least one category must be drawn");
-    if a.bool_or("replacement", false)? {
+    if replacement {
         let sums = cx.b.scan(ScanOp::Sum, weights, last)?[0];
         let total = cx.b.slice(sums, last, &(&size - &Expr::int(1)), &Expr::int(1), 1)?;
         let some = cx.with_number(Relation::Gt, total, 0.0)?;
-        all_hold(cx, a, some, "weights must not all be zero")?;
+        cx.assert_all(some, &must("weights must not all be zero"))?;
         let u = cx.uniform(DType::F64, &drawn)?;
         // No part is rounded up to the whole.
         let parts =
             cx.apply([u, total], DType::F64, |[u, total]| (u * &total).min(total * (1.0 - f64::EPSILON)))?;
-        return Ok(cx.b.search_sorted(sums, parts, true)?.into());
+        return Ok(cx.b.search_sorted(sums, parts, true)?);
     }
     let total = cx.sum(weights, &[last], false)?;
     let some = cx.with_number(Relation::Gt, total, 0.0)?;
-    all_hold(cx, a, some, "weights must not all be zero")?;
+    cx.assert_all(some, &must("weights must not all be zero"))?;
     let u = cx.open_uniform(DType::F64, &shape)?;
     let keys = cx.apply([weights, u], DType::F64, |[w, u]| w / -u.log())?;
     let (_, order) = cx.b.sort(keys, last, true)?;
-    Ok(cx.b.slice(order, last, &Expr::int(0), &samples, 1)?.into())
+    Ok(cx.b.slice(order, last, &Expr::int(0), samples, 1)?)
 }
