@@ -2,7 +2,8 @@
 
 use super::rewrite::everywhere;
 use crate::graph::{
-    Constant, ConstantId, ConstantSource, Graph, InputRole, Node, Op, Origin, OriginId, Value, ValueId,
+    Constant, ConstantId, ConstantSource, Graph, InputRole, Node, Op, OpClass, Origin, OriginId, Value,
+    ValueId,
 };
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
@@ -47,33 +48,24 @@ fn sweep(graph: &mut Graph) {
 
 /// Whether a node does more than give values. A loop may not end, which is an effect too.
 pub(super) fn has_effect(op: &Op) -> bool {
-    match op {
-        Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::While { .. } => true,
+    match op.class() {
+        OpClass::Effect => true,
         // A call without results is there for its effect; PyTorch drops other calls whose results are dead, too.
-        Op::Extern(call) => call.results.is_empty(),
-        Op::Cond { then, otherwise } => {
+        OpClass::Opaque(call) => call.results.is_empty(),
+        OpClass::Control => {
+            let Op::Cond { then, otherwise } = op else { return true };
             then.nodes.iter().chain(&otherwise.nodes).any(|node| has_effect(&node.op))
         }
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::MatMul
-        | Op::Conv(_) => false,
+        OpClass::Source
+        | OpClass::Elementwise
+        | OpClass::View(_)
+        | OpClass::Pad(_)
+        | OpClass::Gather(_)
+        | OpClass::Scatter(_)
+        | OpClass::Concat
+        | OpClass::Reduction(_)
+        | OpClass::AxisOp
+        | OpClass::Contraction => false,
     }
 }
 

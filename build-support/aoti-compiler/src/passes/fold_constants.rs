@@ -6,7 +6,7 @@
 
 use super::derive;
 use super::rewrite::{everywhere, rewrite};
-use crate::graph::{Graph, Node, Op, Origin, Output, OutputRole, ValueId};
+use crate::graph::{Graph, Node, Op, OpClass, Origin, Output, OutputRole, ValueId};
 use crate::interpret::{Tensor, evaluate};
 use crate::symbolic::{Expr, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -95,32 +95,20 @@ fn is_pure(op: &Op) -> bool {
         Coord::Expr(expr) => fixed(expr),
         Coord::Indirect(_) | Coord::Wrapped(_) => true,
     };
-    match op {
-        Op::Index(expr) => fixed(expr),
-        Op::View(coords) | Op::Pad { coords, .. } => coords.iter().all(fixed),
-        Op::Gather(coords) | Op::Scatter { coords, .. } => coords.iter().all(fixed_coord),
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::MatMul
-        | Op::Conv(_) => true,
+    match op.class() {
+        OpClass::Source => {
+            if let Op::Index(expr) = op {
+                fixed(expr)
+            } else {
+                true
+            }
+        }
+        OpClass::View(coords) | OpClass::Pad(coords) => coords.iter().all(fixed),
+        OpClass::Gather(coords) | OpClass::Scatter(coords) => coords.iter().all(fixed_coord),
         // The last bits of a transform depend on the processor.
-        Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => false,
+        OpClass::AxisOp => !matches!(op, Op::Fourier(_)),
+        OpClass::Elementwise | OpClass::Concat | OpClass::Reduction(_) | OpClass::Contraction => true,
+        OpClass::Opaque(_) | OpClass::Effect | OpClass::Control => false,
     }
 }
 
@@ -141,35 +129,24 @@ impl Search<'_> {
         self.seen[value] = true;
         let Some(position) = self.producers[value.index()] else { return };
         let node = &self.graph.nodes[position];
-        match &node.op {
-            Op::Constant(_) | Op::Full(_) | Op::Index(_) => {}
-            Op::View(_) if !needs_buffer => self.visit(node.inputs[0], false),
+        match node.op.class() {
+            OpClass::Source => {}
+            OpClass::View(_) if !needs_buffer => self.visit(node.inputs[0], false),
             _ if self.is_worthwhile(position, needs_buffer) => {
                 self.chosen.insert(position);
             }
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Select
-            | Op::Cast
-            | Op::View(_)
-            | Op::Pad { .. }
-            | Op::Gather(_)
-            | Op::Scatter { .. }
-            | Op::Cat { .. }
-            | Op::Reduce { .. }
-            | Op::Scan { .. }
-            | Op::Sort { .. }
-            | Op::SearchSorted { .. }
-            | Op::Routine(_)
-            | Op::Fourier(_)
-            | Op::Extern(_)
-            | Op::MatMul
-            | Op::Conv(_)
-            | Op::Read(_)
-            | Op::Assert(_)
-            | Op::Require(_)
-            | Op::Cond { .. }
-            | Op::While { .. } => node.inputs.clone().into_iter().for_each(|input| self.visit(input, false)),
+            OpClass::Elementwise
+            | OpClass::View(_)
+            | OpClass::Pad(_)
+            | OpClass::Gather(_)
+            | OpClass::Scatter(_)
+            | OpClass::Concat
+            | OpClass::Reduction(_)
+            | OpClass::AxisOp
+            | OpClass::Contraction
+            | OpClass::Opaque(_)
+            | OpClass::Effect
+            | OpClass::Control => node.inputs.clone().into_iter().for_each(|input| self.visit(input, false)),
         }
     }
 
@@ -178,31 +155,22 @@ impl Search<'_> {
         let (mut operations, mut work, mut leaves) = (0, 0u64, 0u64);
         for node in cone.iter().map(|position| &self.graph.nodes[*position]) {
             let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
-            match &node.op {
-                Op::Constant(_) => leaves = leaves.saturating_add(bytes),
-                Op::Full(_) | Op::Index(_) | Op::View(_) => {}
-                Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Select
-                | Op::Cast
-                | Op::Pad { .. }
-                | Op::Gather(_)
-                | Op::Scatter { .. }
-                | Op::Cat { .. }
-                | Op::Reduce { .. }
-                | Op::Scan { .. }
-                | Op::Sort { .. }
-                | Op::SearchSorted { .. }
-                | Op::Routine(_)
-                | Op::Fourier(_)
-                | Op::Extern(_)
-                | Op::MatMul
-                | Op::Conv(_)
-                | Op::Read(_)
-                | Op::Assert(_)
-                | Op::Require(_)
-                | Op::Cond { .. }
-                | Op::While { .. } => operations += 1,
+            match node.op.class() {
+                OpClass::Source if matches!(node.op, Op::Constant(_)) => {
+                    leaves = leaves.saturating_add(bytes)
+                }
+                OpClass::Source | OpClass::View(_) => {}
+                OpClass::Elementwise
+                | OpClass::Pad(_)
+                | OpClass::Gather(_)
+                | OpClass::Scatter(_)
+                | OpClass::Concat
+                | OpClass::Reduction(_)
+                | OpClass::AxisOp
+                | OpClass::Contraction
+                | OpClass::Opaque(_)
+                | OpClass::Effect
+                | OpClass::Control => operations += 1,
             }
             work = work.saturating_add(bytes.saturating_mul(depth(self.graph, node)));
         }
@@ -221,36 +189,26 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
         let sizes = graph.ty(value).shape.iter().skip(from);
         sizes.fold(1u64, |product, size| product.saturating_mul(fixed_size(size)))
     };
-    match &node.op {
-        Op::MatMul => graph.ty(node.inputs[0]).shape.last().map_or(1, fixed_size),
-        Op::Conv(_) => elements(node.inputs[1], 1),
-        Op::Reduce { .. } => {
+    match node.op.class() {
+        OpClass::Contraction if node.op == Op::MatMul => {
+            graph.ty(node.inputs[0]).shape.last().map_or(1, fixed_size)
+        }
+        OpClass::Contraction => elements(node.inputs[1], 1),
+        OpClass::Reduction(_) => {
             let (from, to) = (elements(node.inputs[0], 0), elements(node.outputs[0], 0));
             from / to.max(1)
         }
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => 1,
+        OpClass::Source
+        | OpClass::Elementwise
+        | OpClass::View(_)
+        | OpClass::Pad(_)
+        | OpClass::Gather(_)
+        | OpClass::Scatter(_)
+        | OpClass::Concat
+        | OpClass::AxisOp
+        | OpClass::Opaque(_)
+        | OpClass::Effect
+        | OpClass::Control => 1,
     }
 }
 

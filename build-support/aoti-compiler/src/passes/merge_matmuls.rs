@@ -6,7 +6,9 @@
 
 use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
-use crate::graph::{BinaryOp, Builder, Constant, ConstantId, Graph, Node, Op, OriginId, OutputRole, ValueId};
+use crate::graph::{
+    BinaryOp, Builder, Constant, ConstantId, Graph, Node, Op, OpClass, OriginId, OutputRole, ValueId,
+};
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeMap;
@@ -167,28 +169,19 @@ impl Uses<'_> {
         let is_output = self.graph.outputs.iter().any(|output| output.value == value);
         let reads = |position: &usize| {
             let reader = &self.graph.nodes[*position];
-            match &reader.op {
-                Op::MatMul | Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::Cat { .. } => true,
-                Op::Scatter { .. } => reader.inputs[0] != value,
-                Op::View(_) => self.is_read_in_place(reader.outputs[0]),
-                Op::Constant(_)
-                | Op::Full(_)
-                | Op::Index(_)
-                | Op::Pad { .. }
-                | Op::Gather(_)
-                | Op::Reduce { .. }
-                | Op::Scan { .. }
-                | Op::Sort { .. }
-                | Op::SearchSorted { .. }
-                | Op::Routine(_)
-                | Op::Fourier(_)
-                | Op::Extern(_)
-                | Op::Conv(_)
-                | Op::Read(_)
-                | Op::Assert(_)
-                | Op::Require(_)
-                | Op::Cond { .. }
-                | Op::While { .. } => false,
+            match reader.op.class() {
+                OpClass::Elementwise | OpClass::Concat => true,
+                OpClass::Contraction => reader.op == Op::MatMul,
+                OpClass::Scatter(_) => reader.inputs[0] != value,
+                OpClass::View(_) => self.is_read_in_place(reader.outputs[0]),
+                OpClass::Source
+                | OpClass::Pad(_)
+                | OpClass::Gather(_)
+                | OpClass::Reduction(_)
+                | OpClass::AxisOp
+                | OpClass::Opaque(_)
+                | OpClass::Effect
+                | OpClass::Control => false,
             }
         };
         let readers = &self.readers[value];
@@ -203,7 +196,7 @@ impl Uses<'_> {
                 let whole = self.graph.ty(reader.outputs[0]).numel() == self.graph.ty(value).numel();
                 return whole && self.could_be_epilogues(reader.outputs[0]);
             }
-            matches!(&reader.op, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast)
+            reader.op.class() == OpClass::Elementwise
         })
     }
 }

@@ -4,7 +4,7 @@
 //! lookup along another axis.
 
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
-use crate::graph::{Combine, Coord, Graph, Node, Op, TensorType, ValueId, composed};
+use crate::graph::{Coord, Graph, Node, Op, OpClass, TensorType, ValueId, composed};
 use crate::symbolic::{Expr, Node as Formula, SymbolKind};
 
 /// Lets lookups read and write what is turned as it was before.
@@ -14,36 +14,23 @@ pub fn orient_lookups(graph: Graph) -> Graph {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let [output] = node.outputs.as_slice() else { return None };
             let ty = rewriter.builder.ty(*output).clone();
-            let value = match &node.op {
-                Op::Gather(coords) => of_turned(rewriter, node, coords, &ty),
-                Op::Scatter { coords, combine } => into_turned(rewriter, node, coords, *combine),
-                Op::View(coords) => {
+            let value = match node.op.class() {
+                OpClass::Gather(coords) => of_turned(rewriter, node, coords, &ty),
+                OpClass::Scatter(coords) => into_turned(rewriter, node, coords),
+                OpClass::View(coords) => {
                     let is_only = uses[node.inputs[0]] == 1;
                     is_only.then(|| turned(rewriter, node.inputs[0], coords, &ty)).flatten()
                 }
-                Op::Constant(_)
-                | Op::Full(_)
-                | Op::Index(_)
-                | Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Select
-                | Op::Cast
-                | Op::Pad { .. }
-                | Op::Cat { .. }
-                | Op::Reduce { .. }
-                | Op::Scan { .. }
-                | Op::Sort { .. }
-                | Op::SearchSorted { .. }
-                | Op::Routine(_)
-                | Op::Fourier(_)
-                | Op::Extern(_)
-                | Op::MatMul
-                | Op::Conv(_)
-                | Op::Read(_)
-                | Op::Assert(_)
-                | Op::Require(_)
-                | Op::Cond { .. }
-                | Op::While { .. } => None,
+                OpClass::Source
+                | OpClass::Elementwise
+                | OpClass::Pad(_)
+                | OpClass::Concat
+                | OpClass::Reduction(_)
+                | OpClass::AxisOp
+                | OpClass::Contraction
+                | OpClass::Opaque(_)
+                | OpClass::Effect
+                | OpClass::Control => None,
             };
             if let Some(value) = value {
                 uses[value] = uses[*output];
@@ -103,7 +90,8 @@ fn turned(rewriter: &mut Rewriter, x: ValueId, view: &[Expr], ty: &TensorType) -
 }
 
 /// Updates of a tensor that was turned: those of the tensor as it was, turned after them.
-fn into_turned(rewriter: &mut Rewriter, node: &Node, coords: &[Coord], combine: Combine) -> Option<ValueId> {
+fn into_turned(rewriter: &mut Rewriter, node: &Node, coords: &[Coord]) -> Option<ValueId> {
+    let Op::Scatter { combine, .. } = node.op else { return None };
     let (source, view) = as_view(rewriter, node.inputs[0])?;
     let shape = rewriter.builder.shape(node.inputs[0]);
     // Positions along other axes than these are given by the view.

@@ -29,39 +29,16 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
     everywhere(graph, &mut |graph, ranges| {
         let (uses, folds) = (count_uses(graph), count_folds(graph));
         rewrite(graph, ranges, &mut |rewriter, node| {
-            let sum = match &node.op {
-                Op::Reduce { op, axes } => {
-                    let sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
-                    // What something else reads as well is one kernel with it, as rows of a softmax are, unless rows are long.
-                    let is_shared = uses[node.inputs[0]] > folds[node.inputs[0]];
-                    let apart = splits.shared.is_some_and(|long| sum.is_typical && sum.inner >= long);
-                    (!is_shared || apart).then_some(sum)
-                }
-                Op::MatMul => product(rewriter, node, splits.products.as_ref()?),
-                Op::Constant(_)
-                | Op::Full(_)
-                | Op::Index(_)
-                | Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Select
-                | Op::Cast
-                | Op::View(_)
-                | Op::Pad { .. }
-                | Op::Gather(_)
-                | Op::Scatter { .. }
-                | Op::Cat { .. }
-                | Op::Conv(_)
-                | Op::Scan { .. }
-                | Op::Sort { .. }
-                | Op::Routine(_)
-                | Op::Fourier(_)
-                | Op::SearchSorted { .. }
-                | Op::Extern(_)
-                | Op::Read(_)
-                | Op::Assert(_)
-                | Op::Require(_)
-                | Op::Cond { .. }
-                | Op::While { .. } => None,
+            let sum = if let Op::Reduce { op, axes } = &node.op {
+                let sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
+                // What something else reads as well is one kernel with it, as rows of a softmax are, unless rows are long.
+                let is_shared = uses[node.inputs[0]] > folds[node.inputs[0]];
+                let apart = splits.shared.is_some_and(|long| sum.is_typical && sum.inner >= long);
+                (!is_shared || apart).then_some(sum)
+            } else if node.op == Op::MatMul {
+                product(rewriter, node, splits.products.as_ref()?)
+            } else {
+                None
             }?;
             let key = || KernelKey::of_nodes("parts", rewriter.builder.graph(), (&[node], &[]), target);
             let about = || format!("sums of {}", rewriter.builder.graph().name_of(node));
