@@ -1,4 +1,4 @@
-//! How large the results of a project's functions are: as the program states, or as the function says, which is checked.
+//! How large the results of custom operators are: as the program states, or as the function says, which is checked.
 
 use super::super::rules::RuleError;
 use super::super::rules::support::length;

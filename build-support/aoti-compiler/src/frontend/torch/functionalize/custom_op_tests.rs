@@ -1,4 +1,4 @@
-//! Operators that a project declares, from the call in a program to the run that calls the function.
+//! Custom operators, from the call in a program to the run that calls the function.
 
 use super::decompose_with;
 use crate::codegen;

@@ -1,4 +1,4 @@
-//! Calls of operators that the user's project declares: checked against their schemas, then calls of functions, or graphs
+//! Calls of custom operators: checked against their schemas, then calls of functions, or graphs
 //! that become part of the program.
 
 use super::super::rules::custom_op::{Given, Taken, default_as, none_of, taken};
@@ -9,7 +9,7 @@ use crate::frontend::torch::custom::{self, Argument, Declared, DeclaredCode, Sch
 use crate::graph::{ExternCall, Number, NumberKind};
 
 impl Walk<'_> {
-    pub(crate) fn project_operator(&mut self, call: &Call, own: &Declared) -> Result<(), RuleError> {
+    pub(crate) fn custom_op(&mut self, call: &Call, own: &Declared) -> Result<(), RuleError> {
         let given = self.given(call, &own.schema)?;
         match &own.code {
             DeclaredCode::Function(symbol) => self.extern_call(call, own, symbol, given),

@@ -289,7 +289,7 @@ impl<'a> Walk<'a> {
             return self.complex(call);
         }
         if let Some(own) = self.registry.declared(&call.target) {
-            return self.project_operator(call, own);
+            return self.custom_op(call, own);
         }
         let rule = self.registry.find(&call.target).expect("unsupported operators are left out");
         super::super::rules::float8::check(call, rule.kind, self.program)?;

@@ -2,6 +2,11 @@
 //!
 //! A [`Rule`] builds what a call gives from the values of its arguments. It knows nothing of mutation and aliasing, which
 //! `functionalize` handles once for all operators.
+//!
+//! A family of operators is a file or a folder, with a table of its rules; `registry` collects them, `aliases` has second names,
+//! `data_checks` what operators require of elements. Rules are written with `context` (the builder, and PyTorch's conventions),
+//! `args` (what a call is given), `operand` and `formula` (element-wise expressions), `steps` (loops) and `support`. What other
+//! front ends need as well is a function of values and numbers beside its rule.
 
 pub(crate) mod activation;
 pub(crate) mod adaptive_pooling;

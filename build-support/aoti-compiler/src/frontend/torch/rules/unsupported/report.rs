@@ -71,7 +71,7 @@ fn finding(target: &str, unsupported: &Unsupported) -> Diagnostic {
     }
     match unsupported.refusal {
         Some(Refusal { reason, help }) => finding.note(reason).help(help),
-        None => match project_name(target) {
+        None => match declarable_name(target) {
             Some(name) => finding.help(format!(
                 "say what computes it in `[package.metadata.aoti.operators.\"{name}\"]`: `schema`, and `symbol` of a C function \
                  or `graph` of `.aoti` text"
@@ -82,7 +82,7 @@ fn finding(target: &str, unsupported: &Unsupported) -> Diagnostic {
 }
 
 /// The name that a project can declare an operator by, if it is nobody's whose operators are rules here.
-fn project_name(target: &str) -> Option<String> {
+fn declarable_name(target: &str) -> Option<String> {
     const KNOWN: [&str; 5] = ["aten", "higher_order", "prim", "prims", "quantized_decomposed"];
     let (library, operator) = target.split_once('.')?;
     let operator = operator.strip_suffix(".default").unwrap_or(operator);
