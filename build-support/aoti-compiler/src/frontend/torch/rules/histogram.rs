@@ -3,6 +3,7 @@
 use super::registry::rules;
 use super::support::{count, fixed, length};
 use super::{Args, Context, Outputs, RuleError};
+use crate::dtype::DType;
 use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, ValueId};
 use crate::symbolic::Expr;
 
@@ -148,11 +149,13 @@ fn interval(cx: &mut Context, x: ValueId, edges: ValueId) -> Result<[ValueId; 2]
 fn histogram(cx: &mut Context, a: &Args, edges: &[ValueId]) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(a.tensor("self")?);
     let points = coordinates(cx, a, edges.len())?;
+    // Counts are integers, which may be added in any order.
     let mut weight = match a.opt_tensor("weight")? {
         Some(weight) => cx.flattened(weight)?,
-        None => cx.b.full_like(1.0, points[0]),
+        None => cx.b.full(1i64, DType::I64, &cx.b.shape(points[0]).to_vec()),
     };
-    let nothing = cx.b.full_like(0.0, weight);
+    let summed = cx.b.dtype(weight);
+    let nothing = cx.b.full_like(0i64, weight);
     let (mut places, mut shape) = (Vec::new(), Vec::new());
     for (x, edges) in points.into_iter().zip(edges) {
         let [inside, place] = interval(cx, x, *edges)?;
@@ -161,9 +164,10 @@ fn histogram(cx: &mut Context, a: &Args, edges: &[ValueId]) -> Result<ValueId, R
         places.push(place);
         shape.push(&cx.b.shape(*edges)[0] - 1);
     }
-    let base = cx.b.full(0i64, dtype, &shape);
+    let base = cx.b.full(0i64, summed, &shape);
     let coords = (0..places.len()).map(Coord::Indirect).collect();
     let counts = cx.b.scatter(base, weight, &places, coords, Combine::Add)?;
+    let counts = cx.b.cast(counts, dtype);
     if a.bool_or("density", false)? { densities(cx, counts, edges) } else { Ok(counts) }
 }
 

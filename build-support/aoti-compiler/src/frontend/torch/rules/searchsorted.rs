@@ -86,9 +86,11 @@ fn histc(cx: &mut Context, a: &Args) -> Rule {
     let zero = cx.b.full_like(0.0, bin);
     let bin = cx.b.select(inside, bin, zero)?;
     let bin = cx.b.cast(bin, DType::I64);
-    let ones = cx.b.cast(inside, dtype);
-    let base = cx.b.full(0i64, dtype, &[Expr::int(bins)]);
-    Ok(cx.b.scatter(base, ones, &[bin], vec![Coord::Indirect(0)], Combine::Add)?.into())
+    // Integers may be added in any order.
+    let ones = cx.b.cast(inside, DType::I64);
+    let base = cx.b.full(0i64, DType::I64, &[Expr::int(bins)]);
+    let counts = cx.b.scatter(base, ones, &[bin], vec![Coord::Indirect(0)], Combine::Add)?;
+    Ok(cx.b.cast(counts, dtype).into())
 }
 
 /// The bounds of a histogram, one above the other. Bounds that are not known to differ do where they are those of the data.
