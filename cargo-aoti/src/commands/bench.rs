@@ -52,11 +52,10 @@ pub(crate) struct Arguments {
     /// Instruction-set level, or architecture of a GPU
     #[arg(long, default_value = "native")]
     level: String,
-    /// Take no results from the cache, so that the compile time is that of a first build
+    /// Ignore cached results, so that the compile time is that of a clean build
     #[arg(long)]
     no_cache: bool,
-    /// Show the time of each kernel beside its place in the program, bytes and operations, and the part of what this machine
-    /// reaches
+    /// Show each kernel's time, its place in the program, bytes and operations, and percentage of peak
     #[arg(long)]
     profile: bool,
 }

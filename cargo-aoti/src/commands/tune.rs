@@ -53,10 +53,10 @@ pub(crate) struct Arguments {
     /// Measure this kernel alone; may be given more than once
     #[arg(long, value_name = "KERNEL")]
     only: Vec<String>,
-    /// Write nothing; say what would change, and fail if a record is slower than what is taken without one
+    /// Write nothing; report what would change, and fail if a recorded choice is slower than the default
     #[arg(long)]
     check: bool,
-    /// Measure also what the cache has records of that were measured on machines like this one
+    /// Re-measure kernels even if the cache has results from machines of this class
     #[arg(long)]
     again: bool,
     /// Only list what there is to try
@@ -173,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     }
     if slower > 0 && arguments.check {
         let records = if slower == 1 { "record is" } else { "records are" };
-        return Err(Failure::User(format!("{slower} {records} slower than what is taken without one")));
+        return Err(Failure::User(format!("{slower} {records} slower than the default")));
     }
     Ok(())
 }
@@ -234,7 +234,7 @@ fn model(
             slower += search(arguments, context, session, task, &mut Findings::default())?;
         } else if is_all {
             let name = &planned.model.name;
-            context.terminal.status("Tuned", &format!("{name}: no kernel has another way"));
+            context.terminal.status("Tuned", &format!("{name}: no kernel has alternatives"));
         }
     }
     Ok(slower)
@@ -406,9 +406,9 @@ impl Subject<'_> {
     /// What is measured, for people.
     fn what(&self) -> String {
         match self.stage {
-            Decided::InGraph => format!("sums and layouts of {}", self.named()),
+            Decided::InGraph => format!("reductions and layouts of {}", self.named()),
             Decided::OfKernels => {
-                format!("what {} has in one kernel{}", self.model.name, self.point.text())
+                format!("kernel fusion of {}", self.named())
             }
             Decided::InKernel => self.named(),
         }
