@@ -13,6 +13,8 @@ use crate::workspace::Workspace;
 enum Kind {
     /// `cargo run`, whose output is in `expected.txt`.
     Runs,
+    /// `cargo test`.
+    Tested,
     /// `make run`, whose output is in `expected.txt`.
     Made,
     /// `cargo check`: needs a GPU to run.
@@ -27,6 +29,8 @@ const EXAMPLES: &[(&str, Kind)] = &[
     ("onnx-import", Kind::Runs),
     ("two-models", Kind::Runs),
     ("c-program", Kind::Made),
+    ("text-embeddings", Kind::Runs),
+    ("image-classifier", Kind::Tested),
 ];
 
 /// Looks at the layout of those in Rust.
@@ -71,6 +75,10 @@ fn run(workspace: &Workspace, name: &str, kind: &Kind, target: &Path) -> anyhow:
     let _target = shell.push_env("CARGO_TARGET_DIR", target.join("tmp").join("Projekte für Tests"));
     match kind {
         Kind::Runs => Ok(Some(cmd!(shell, "{cargo} run --quiet --locked").quiet().read()?)),
+        Kind::Tested => {
+            cmd!(shell, "{cargo} test --quiet --locked").quiet().run()?;
+            Ok(None)
+        }
         Kind::Made => {
             let out = format!("OUT={}", target.join("tmp").join(name).display());
             let compiler = format!("CARGO_AOTI={} aoti", subcommand.display());
