@@ -31,6 +31,7 @@ const EXAMPLES: &[(&str, Kind)] = &[
     ("c-program", Kind::Made),
     ("text-embeddings", Kind::Runs),
     ("image-classifier", Kind::Tested),
+    ("speech-features", Kind::Runs),
 ];
 
 /// Looks at the layout of those in Rust.
