@@ -117,7 +117,7 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// Measure the latency of a model
     Bench(bench::Arguments),
-    /// Measure the ways to run the kernels of models and keep the fastest
+    /// Benchmark the implementations of each kernel and record the fastest
     Tune(tune::Arguments),
     /// Show the signature of a model and what it is compiled to
     Inspect(inspect::Arguments),

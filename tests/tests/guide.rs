@@ -261,7 +261,8 @@ impl Reader {
         }
         let left = self.root.join(".left");
         let script = format!("{}\ncode=$?; pwd >{:?}; exit $code", command.text, left);
-        let mut shell = bash(&self.folder, &self.root.join(".cache"));
+        // The pages compile the same model, which is why they share a cache.
+        let mut shell = bash(&self.folder, &projects().with_file_name("cache of the guide"));
         let ended = Ended::of(shell.args(["-c", &script]));
         let failed = |why: &str| {
             let Ended { stdout, stderr, .. } = &ended;

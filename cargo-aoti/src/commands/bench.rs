@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     rounding: Rounding,
     #[command(flatten)]
     output: Output,
-    /// Size of an open dimension, for random inputs; by default the smallest
+    /// Size of a dynamic dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
     /// Inputs under the keys "0", "1", … or their names

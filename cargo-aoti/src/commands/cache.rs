@@ -41,7 +41,7 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Say for each native tool that a model needs whether its result is cached, and if not, what changed
+    /// Show for each native tool that a model needs whether its result is cached, and if not, what changed
     Why(Box<Why>),
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// each was taken or refused
     #[arg(long)]
     explain: bool,
-    /// Measure again how fast this machine computes and reads, which is measured once and kept in the cache's folder
+    /// Measure the machine's peak FLOP/s and memory bandwidth again; otherwise a cached result is used
     #[arg(long, conflicts_with = "explain")]
     measure: bool,
     /// With --explain: for this device only

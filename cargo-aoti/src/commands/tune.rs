@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
-    /// Measure this kernel alone; may be given more than once
+    /// Measure only this kernel; may be repeated
     #[arg(long, value_name = "KERNEL")]
     only: Vec<String>,
     /// Write nothing; report what would change, and fail if a recorded choice is slower than the default
@@ -59,10 +59,10 @@ pub(crate) struct Arguments {
     /// Re-measure kernels even if the cache has results from machines of this class
     #[arg(long)]
     again: bool,
-    /// Only list what there is to try
+    /// List the candidates without measuring them
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// Size of an open dimension, for random inputs; one that is given several is measured at each. By default the sizes that the
+    /// Size of a dynamic dimension, for random inputs; if several are given, each is measured. By default the sizes that the
     /// manifest lists for the model, else the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,

@@ -144,7 +144,7 @@ pub(super) fn outcome(
             ));
         }
         (Some([first, tuned]), _) => print(&format!(
-            "{name}: all together no faster ({:.2} us, {:.2} us without records): nothing changes\n",
+            "{name}: no faster as a whole ({:.2} us, {:.2} us without records); nothing changed\n",
             tuned.median, first.median
         )),
         (None, 0) => print(&format!("{name}: the defaults are the fastest\n")),
