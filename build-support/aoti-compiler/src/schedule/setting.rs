@@ -160,55 +160,47 @@ impl Setting {
     pub fn sentence(&self) -> String {
         let (template, layout) = match self {
             Setting::Kernel { template, layout } => (template, layout),
-            Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
-            Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
-            Setting::Held(Held::Kept) => return "what several stages read is kept".to_owned(),
-            Setting::Held(Held::ReadAgain) => return "every stage reads for itself".to_owned(),
-            Setting::Channels(Channels::First) => return "channels one after the other".to_owned(),
-            Setting::Channels(Channels::Last) => return "the channels of a pixel side by side".to_owned(),
-            Setting::Parts(1) => return "sums in one go".to_owned(),
-            Setting::Parts(parts) => return format!("sums of {parts} parts, and then of these"),
+            Setting::Pair(Joint::Fused) => return "one fused kernel".to_owned(),
+            Setting::Pair(Joint::Apart) => return "two kernels".to_owned(),
+            Setting::Held(Held::Kept) => {
+                return "rows that several stages read are kept in local memory".to_owned();
+            }
+            Setting::Held(Held::ReadAgain) => return "rows are reloaded by each stage".to_owned(),
+            Setting::Channels(Channels::First) => return "channels first".to_owned(),
+            Setting::Channels(Channels::Last) => return "channels last".to_owned(),
+            Setting::Parts(1) => return "one-pass reduction".to_owned(),
+            Setting::Parts(parts) => return format!("reduction split into {parts} parts"),
         };
         let by_library;
         let template = match template {
             Template::Loops => "plain loops",
-            Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
-            Template::Gemm(Gemm::PackedNarrow) => {
-                "a product with panels of narrow elements packed when the model is built"
-            }
-            Template::Gemm(Gemm::PackedWords) => {
-                "a product of bytes with panels of words packed when the model is built"
-            }
-            Template::Gemm(Gemm::General) => "a product with panels packed in each run",
-            Template::Gemm(Gemm::PackedOnUnits) => {
-                "a product with panels packed when the model is built, on matrix units where there are some"
-            }
+            Template::Gemm(Gemm::Packed) => "GEMM, weights prepacked",
+            Template::Gemm(Gemm::PackedNarrow) => "GEMM, narrow weights prepacked",
+            Template::Gemm(Gemm::PackedWords) => "GEMM of bytes, weights prepacked in words",
+            Template::Gemm(Gemm::General) => "GEMM, operands packed in each run",
+            Template::Gemm(Gemm::PackedOnUnits) => "GEMM, weights prepacked, on matrix units if present",
             Template::Gemm(Gemm::GeneralOnUnits) => {
-                "a product with panels packed in each run, on matrix units where there are some"
+                "GEMM, operands packed in each run, on matrix units if present"
             }
-            Template::Gemm(Gemm::Any) => "a product row by row",
+            Template::Gemm(Gemm::Any) => "product row by row",
             Template::Gemm(Gemm::Library(library)) => {
-                by_library = format!("a product by {}, and without that", library.name());
+                by_library = format!("GEMM by {}, and without it", library.name());
                 &by_library
             }
-            Template::Conv(Conv::Product) => "a convolution as one product",
-            Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
-            Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",
-            Template::Conv(Conv::Pixels) => "a convolution by tiles of channels and pixels, channels last",
-            Template::Conv(Conv::PixelWords) => {
-                "a convolution of bytes by tiles of channels and pixels, channels last"
-            }
-            Template::Conv(Conv::Winograd) => {
-                "a convolution by products of tiles of 2 x 2 pixels, channels last"
-            }
-            Template::Conv(Conv::DepthwisePixels) => "a convolution channel by channel, channels last",
-            Template::Conv(Conv::Windows) => "a convolution of few channels a group",
-            Template::Conv(Conv::Any) => "a convolution tap by tap",
-            Template::Conv(Conv::Transposed) => "a transposed convolution as products",
-            Template::Conv(Conv::TransposedAny) => "a transposed convolution tap by tap",
+            Template::Conv(Conv::Product) => "convolution as one GEMM",
+            Template::Conv(Conv::Depthwise) => "depthwise convolution",
+            Template::Conv(Conv::Tiled) => "direct convolution, tiles of pixels and channels",
+            Template::Conv(Conv::Pixels) => "direct convolution, channels last",
+            Template::Conv(Conv::PixelWords) => "direct convolution of bytes, channels last",
+            Template::Conv(Conv::Winograd) => "Winograd convolution, tiles of 2 x 2 pixels, channels last",
+            Template::Conv(Conv::DepthwisePixels) => "depthwise convolution, channels last",
+            Template::Conv(Conv::Windows) => "grouped convolution with few channels per group",
+            Template::Conv(Conv::Any) => "generic convolution",
+            Template::Conv(Conv::Transposed) => "transposed convolution as GEMM",
+            Template::Conv(Conv::TransposedAny) => "generic transposed convolution",
             Template::Attention => "attention in one kernel",
             Template::Rows => "rows one by one",
-            Template::Extern => "a function of the project",
+            Template::Extern => "custom operator",
         };
         format!("{template}{layout}")
     }
@@ -232,7 +224,7 @@ impl fmt::Display for Layout {
                     Rows::Registers => "registers",
                     Rows::Scratch => "device memory",
                 };
-                write!(f, ", {size} threads a position, rows in {rows}")
+                write!(f, ", {size} threads per position, rows in {rows}")
             }
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = match by {
@@ -243,33 +235,35 @@ impl fmt::Display for Layout {
                     Multiplier::Units => "matrix units",
                     Multiplier::RoundedUnits => "matrix units as TF32",
                 };
-                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")?;
-                if *blocks > 1 { write!(f, ", {blocks} blocks a tile") } else { Ok(()) }
+                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads per block")?;
+                if *blocks > 1 { write!(f, ", {blocks} blocks per tile") } else { Ok(()) }
             }
             Layout::Cpu { split, lanes, enough, block } => {
                 match lanes {
                     Lanes::One => {}
-                    Lanes::Inner => f.write_str(", vectors along the inner axis")?,
-                    Lanes::Outer => f.write_str(", vectors along the outer axis")?,
+                    Lanes::Inner => f.write_str(", vectorised over the inner axis")?,
+                    Lanes::Outer => f.write_str(", vectorised over the outer axis")?,
                 }
                 match block {
                     Block::Typical => {}
                     Block::Rows(rows) => write!(f, ", tiles of at most {rows} rows")?,
-                    Block::WeightsOnce => f.write_str(", over the weights once")?,
-                    Block::PixelsOnce => f.write_str(", over the pixels once")?,
+                    Block::WeightsOnce => f.write_str(", weights read once")?,
+                    Block::PixelsOnce => f.write_str(", pixels read once")?,
                 }
                 match split {
                     Split::Serial => return f.write_str(", on one thread"),
                     Split::Template => {}
-                    Split::Axes(axes) => write!(f, ", threads share {axes} axes")?,
-                    Split::Chunks(elements) => write!(f, ", threads share chunks of {elements}")?,
-                    Split::RowsFrom(..=1) => f.write_str(", threads share rows")?,
+                    Split::Axes(axes) => write!(f, ", split over {axes} axes")?,
+                    Split::Chunks(elements) => write!(f, ", split into chunks of {elements}")?,
+                    Split::RowsFrom(..=1) => f.write_str(", split by rows")?,
                     Split::RowsFrom(rows) if *rows > i64::from(u32::MAX) => {
-                        f.write_str(", threads share columns")?
+                        f.write_str(", split by columns")?
                     }
-                    Split::RowsFrom(rows) => write!(f, ", threads share rows from {rows} on, else columns")?,
+                    Split::RowsFrom(rows) => {
+                        write!(f, ", split by rows if there are {rows}, else by columns")?
+                    }
                 }
-                write!(f, ", {enough} operations are worth a thread")
+                write!(f, ", at least {enough} operations per thread")
             }
         }
     }
