@@ -82,6 +82,30 @@ fn pixels_on(target: &Target, [others, channels, size]: [i64; 3], how: &str) -> 
 }
 
 #[test]
+fn convolutions_of_bytes_have_one_algorithm_each() {
+    let taken = |channels: i64, groups: i64| {
+        let own = channels / groups;
+        let program = parse(&format!(
+            r#"loops {{
+                const c0 "w": i8[{channels}, {own}, 3, 3] = splat 5
+                buffer b0 "x": u8[1, 14, 14, {channels}] input 0
+                buffer b1: i8[{channels}, {own}, 3, 3] constant c0
+                buffer b2: i32[1] output 0
+                kernel "c" {{ conv i32 b0, b1 over [i0 < 1, i1 < 12, i2 < 12, i3 < {channels}]
+                    stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups {groups}
+                    from channels_last to channels_last {{ t0: i32 = total store b2[] = t0 }} }}
+            }}"#
+        ))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let kernel = program.kernels.values().next().expect("one kernel");
+        let all = candidates(&program, kernel, &Target::cpu(&["x86-64-v3"]));
+        all.iter().map(|candidate| candidate.choice.algorithm.word).collect::<Vec<_>>()
+    };
+    assert_eq!(taken(64, 1), ["conv.pixel-words"]);
+    assert_eq!(taken(64, 64), ["conv.depthwise-bytes"]);
+}
+
+#[test]
 fn panels_that_are_mostly_empty_are_not_stored() {
     let apart = "stride [1, 1] padding [2:2, 2:2] dilation [2, 2] groups 1";
     let form = |channels: usize| {

@@ -76,8 +76,8 @@ impl Printer<'_> {
             Operand::Name(name) => (*name).to_owned(),
             Operand::Input => self.parameters.buffer(input).to_owned(),
             Operand::Weights => self.parameters.buffer(weights).to_owned(),
-            Operand::InputWords => format!("(const i32 *){}", self.parameters.buffer(input)),
-            Operand::WeightWords => format!("(const i32 *){}", self.parameters.buffer(weights)),
+            Operand::InputAs(element) => format!("(const {element} *){}", self.parameters.buffer(input)),
+            Operand::WeightsAs(element) => format!("(const {element} *){}", self.parameters.buffer(weights)),
             Operand::Worker(shared) if shared.is(0) => worker_scratch(self.scratch),
             Operand::Worker(shared) => format!("{} + {}", worker_scratch(self.scratch), scalar(shared)),
         }

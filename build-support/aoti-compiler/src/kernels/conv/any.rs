@@ -17,7 +17,7 @@ pub(crate) static ANY: Algorithm = Algorithm {
     code: kernels::Code::Convolution(Code {
         applies: |site| {
             let may_turn = site.conv.depth_is_by_tap() || windows::suits(site);
-            !site.is_last() && !site.is_of_words() && (may_turn || !site.conv.conv.transposed)
+            !site.is_last() && !site.is_of_bytes() && (may_turn || !site.conv.conv.transposed)
         },
         cost: |site| {
             // Matrix units multiply channels that are last; tiles of groups that are small are mostly empty.

@@ -15,11 +15,14 @@ pub(crate) static DEPTHWISE_PIXELS: Algorithm = Algorithm {
     description: "a convolution channel by channel, channels last",
     headers: |_| &["depthwise_pixels.h"],
     code: kernels::Code::Convolution(Code {
-        applies: |site| site.is_last() && !site.is_of_words() && is_depthwise(&site.shape),
+        applies: |site| site.is_last() && !site.is_of_bytes() && is_depthwise(&site.shape),
         cost: |site| depthwise_work(&site.shape),
         weights: |site| tap_columns(&site.shape),
         scratch: no_scratch,
-        processors: Some(OnProcessors { orders: one_order, call: |site, _, _| calls(site) }),
+        processors: Some(OnProcessors {
+            orders: one_order,
+            call: |site, _, _| calls(site, Operand::Weights),
+        }),
         gpus: None,
     }),
 };
@@ -29,8 +32,8 @@ pub(super) fn is_depthwise(shape: &ConvShape) -> bool {
     shape.groups != 1 && shape.in_channels.is(shape.groups)
 }
 
-fn calls(site: &Site) -> Calls {
-    let operands = [SHAPE, BEGIN, END, Operand::Input, Operand::Weights, EPILOGUE];
+pub(super) fn calls(site: &Site, weights: Operand) -> Calls {
+    let operands = [SHAPE, BEGIN, END, Operand::Input, weights, EPILOGUE];
     Calls {
         shape: site.shape.clone(),
         before: None,
@@ -42,7 +45,7 @@ fn calls(site: &Site) -> Calls {
 
 /// A multiply-add of one channel reuses nothing: elements are loaded for each of them, and those of the input and the output come
 /// and go for few of them.
-fn depthwise_work(shape: &ConvShape) -> Cost {
+pub(super) fn depthwise_work(shape: &ConvShape) -> Cost {
     let elements = |channels: &Expr, sizes: &[Expr; 3]| {
         [&shape.batch, channels].into_iter().chain(sizes).map(typical).product::<f64>()
     };
@@ -51,7 +54,7 @@ fn depthwise_work(shape: &ConvShape) -> Cost {
 }
 
 /// A row for each tap of weights of one channel each.
-fn tap_columns(shape: &ConvShape) -> Option<Form> {
+pub(super) fn tap_columns(shape: &ConvShape) -> Option<Form> {
     let (k, n) = (fixed(&shape.taps())?, fixed(&shape.out_channels)?);
     Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n, narrow: false }.into())
 }

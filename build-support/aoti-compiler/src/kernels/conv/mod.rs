@@ -2,6 +2,7 @@
 
 mod any;
 mod depthwise;
+mod depthwise_bytes;
 mod depthwise_pixels;
 mod orders;
 mod pixel_words;
@@ -27,6 +28,7 @@ use crate::target::{GpuTarget, Target};
 /// The algorithms; of those that cost the same the first is taken.
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &pixel_words::PIXEL_WORDS,
+    &depthwise_bytes::DEPTHWISE_BYTES,
     &pixels::PIXELS,
     &depthwise_pixels::DEPTHWISE_PIXELS,
     &windows::WINDOWS,
@@ -112,10 +114,10 @@ pub(crate) enum Operand {
     Input,
     /// The weights' first element.
     Weights,
-    /// Bytes of the input as words.
-    InputWords,
-    /// Bytes of the weights as words.
-    WeightWords,
+    /// The input's first element as one of another type.
+    InputAs(&'static str),
+    /// The weights' first element as one of another type, which they are packed in.
+    WeightsAs(&'static str),
     /// The memory of the thread that runs, behind so many bytes that all threads share.
     Worker(Expr),
 }
@@ -154,8 +156,8 @@ impl<'a> Site<'a> {
         self.is_on_processor() && channels.contains(&Channels::Last)
     }
 
-    /// Whether it is one of bytes: unsigned ones times signed weights, of which four neighbouring channels make a word.
-    fn is_of_words(&self) -> bool {
+    /// Whether it is one of bytes: unsigned ones times signed weights.
+    fn is_of_bytes(&self) -> bool {
         let is_of_bytes =
             self.conv.dtype == DType::I32 && self.program.buffers[self.conv.input].dtype == DType::U8;
         self.is_on_processor() && is_of_bytes && self.conv.input_channels == Channels::Last

@@ -1,5 +1,6 @@
 //! As [`super::pixels`], of numbers of one byte: unsigned ones times signed weights, four channels at once.
 
+use super::depthwise_pixels::is_depthwise;
 use super::orders::other_orders;
 use super::pixels::{calls, conv_pixels, tap_panels};
 use super::{Code, OnProcessors, Operand, multiply_adds, weight_elements};
@@ -14,7 +15,7 @@ pub(crate) static PIXEL_WORDS: Algorithm = Algorithm {
     description: "a convolution of bytes by tiles of channels and pixels, channels last",
     headers: |_| &["pixels.h"],
     code: kernels::Code::Convolution(Code {
-        applies: |site| site.is_of_words(),
+        applies: |site| site.is_of_bytes() && !is_depthwise(&site.shape),
         cost: |site| {
             let shape = site.shape_in_words();
             let work = Cost::of(Item::Multiply, multiply_adds(&shape));
@@ -25,7 +26,12 @@ pub(crate) static PIXEL_WORDS: Algorithm = Algorithm {
         processors: Some(OnProcessors {
             orders: |site| other_orders(&site.shape, false),
             call: |site, block, _| {
-                calls(site, block, site.shape_in_words(), [Operand::InputWords, Operand::WeightWords])
+                calls(
+                    site,
+                    block,
+                    site.shape_in_words(),
+                    [Operand::InputAs("i32"), Operand::WeightsAs("i32")],
+                )
             },
         }),
         gpus: None,

@@ -21,7 +21,7 @@ pub(crate) static PIXELS: Algorithm = Algorithm {
     description: "a convolution by tiles of channels and pixels, channels last",
     headers: |_| &["pixels.h"],
     code: kernels::Code::Convolution(Code {
-        applies: |site| site.is_last() && !site.is_of_words() && !is_depthwise(&site.shape),
+        applies: |site| site.is_last() && !site.is_of_bytes() && !is_depthwise(&site.shape),
         cost: |site| site.work().times(site.empty()).and(site.weight(), weight_elements(&site.shape)),
         weights: |site| {
             let is_f32 = site.program.buffers[site.conv.weight].dtype == DType::F32;

@@ -19,7 +19,7 @@ pub(crate) static WINOGRAD: Algorithm = Algorithm {
     headers: |_| &["winograd.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| {
-            let is_readable = (site.is_last() && !site.is_of_words()) || site.is_packable_first();
+            let is_readable = (site.is_last() && !site.is_of_bytes()) || site.is_packable_first();
             is_readable && site.shape.groups == 1 && winograd_panels(&site.shape).is_some()
         },
         cost: |site| winograd_work(site.conv, &site.shape, site.weight(), site.empty()),
