@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use aoti_build::suggest;
-use aoti_compiler::compile;
+use aoti_compiler::frontend;
 use aoti_compiler::symbolic::Interval;
 use aoti_runtime::{DimInfo, ModelInfo};
 use aoti_toolchain::Environment;
@@ -28,7 +28,7 @@ pub(crate) fn check(path: &Path, given: &[(String, i64)], environment: &Environm
         return Ok(());
     }
     let operators = single::read_operators(environment)?;
-    let graph = compile::import_with("model", memory::model(path)?, &operators);
+    let graph = frontend::read("model", memory::model(path)?, &operators);
     let graph = graph.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     let known: Vec<&str> = graph.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
     known_or_refused(&known, given)?;

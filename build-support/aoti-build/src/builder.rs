@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use aoti_compiler::operators;
+use aoti_compiler::frontend::torch::custom;
 use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
 use crate::error::Error;
@@ -278,7 +278,7 @@ impl Builder {
         for operator in &self.manifest.operators {
             let is_own = matches!(operator.code, OperatorCode::Function { source: None, .. });
             // It was checked with the manifest.
-            if let Ok(Some((symbol, letters))) = operators::signature(&operator.read()?)
+            if let Ok(Some((symbol, letters))) = custom::signature(&operator.read()?)
                 && is_own
             {
                 println!("cargo::rustc-env=AOTI_OPERATOR_{symbol}={letters}");

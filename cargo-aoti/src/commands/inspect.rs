@@ -2,18 +2,16 @@
 
 mod choices;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
-use aoti_compiler::frontend::{self, onnx, onnx::Support};
+use aoti_compiler::frontend::torch::custom::Operators;
+use aoti_compiler::frontend::torch::rules::Registry;
+use aoti_compiler::frontend::{self, Support, onnx};
 use aoti_compiler::names;
-use aoti_compiler::operators::Operators;
 use aoti_compiler::target::GpuTarget;
-use aoti_compiler::transform::decompose::{self, Entry, Registry};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
@@ -99,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Err(Failure::Usage(message.to_owned()));
     }
     if arguments.ops {
-        return operators_of(&name, model.file, context);
+        return operators_of(model.file, context);
     }
     let Numerics { tf32, libraries } = arguments.rounding.or(single::numerics_of(&path)?);
     let levels = arguments.level.iter().cloned();
@@ -155,21 +153,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 }
 
 /// Prints the operators of a model.
-fn operators_of(name: &str, file: Bytes, context: &Context) -> Result<(), Failure> {
+fn operators_of(file: Bytes, context: &Context) -> Result<(), Failure> {
     let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
-    if frontend::text::is_text(&file) {
-        let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
-        return Err(Failure::User(message.to_owned()));
-    }
     let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
-    if onnx::is_onnx(&file) {
-        let all = onnx::operators_of(file, &declared).map_err(refuse)?;
-        let lines = all.iter().map(|(name, (count, support))| onnx_line(name, *count, *support));
-        print(&lines.collect::<String>());
-        return Ok(());
-    }
-    let program = frontend::import(name, file).map_err(refuse)?;
-    print(&operators(&program, &declared));
+    let all = frontend::operators_of(file, &declared).map_err(refuse)?;
+    let lines = all.iter().map(|(name, (count, support))| operator_line(name, *count, *support));
+    print(&lines.collect::<String>());
     Ok(())
 }
 
@@ -192,8 +181,8 @@ fn all_operators(is_json: bool) {
     }
 }
 
-/// What `--ops` says of an operator of ONNX.
-fn onnx_line(name: &str, count: usize, support: Support) -> String {
+/// What `--ops` says of an operator.
+fn operator_line(name: &str, count: usize, support: Support) -> String {
     let mark = match support {
         Support::Rule => String::new(),
         Support::Function => "  (a function of the model)".to_owned(),
@@ -202,29 +191,6 @@ fn onnx_line(name: &str, count: usize, support: Support) -> String {
         Support::None => "  (not supported)".to_owned(),
     };
     format!("{count:6}  {name}{mark}\n")
-}
-
-fn operators(program: &Program, declared: &Operators) -> String {
-    fn count<'a>(program: &'a Program, counts: &mut BTreeMap<&'a str, usize>) {
-        for call in &program.calls {
-            *counts.entry(&call.target).or_default() += 1;
-            call.args.iter().filter_map(|(_, arg)| arg.graph()).for_each(|body| count(body, counts));
-        }
-    }
-    let registry = Registry::new();
-    let mut counts = BTreeMap::new();
-    count(program, &mut counts);
-    let line = |(name, count): (&&str, &usize)| {
-        let mark = match registry.entry(name) {
-            Some(Entry::Rule(_)) => String::new(),
-            Some(Entry::Refused(refusal)) => format!("  (not supported: {})", refusal.reason),
-            None if decompose::is_structural(name) => String::new(),
-            None if declared.has(name) => PROJECTS_OWN.to_owned(),
-            None => "  (not supported)".to_owned(),
-        };
-        format!("{count:6}  {name}{mark}\n")
-    };
-    counts.iter().map(line).collect()
 }
 
 fn signature(interface: &Interface) -> String {

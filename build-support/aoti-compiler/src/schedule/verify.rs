@@ -18,6 +18,7 @@ use crate::kernels::gemm::tiles::{brings, is_of_whole_loads};
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
+use crate::kernels::nest::simt::MOST_OF_A_MATRIX;
 use crate::loops::scatter::Scatter;
 use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, RowOp, Storage};
 use crate::target::{GpuTarget, Target};
@@ -176,11 +177,12 @@ fn check_mapping(
                     let (together, apart) = (*rows == 1, rows == threads);
                     let can = match own.op {
                         RowOp::Scan(_) => together || apart,
+                        RowOp::Matrices(_) => apart || (together && *threads <= MOST_OF_A_MATRIX),
                         RowOp::Sort(sorting) if sorting.merged.is_some() => {
                             together && *threads == sorting::MERGING
                         }
                         RowOp::Sort(_) => sorting::capacity(*threads, *rows).is_some(),
-                        RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
+                        RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
                     };
                     if !can {
                         findings.push(format!("{threads} threads cannot have {rows} rows"));

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use aoti_build::{LinkKind, Silent, Tf32};
-use aoti_compiler::compile;
+use aoti_compiler::frontend;
 use aoti_compiler::graph::{InputRole, OutputRole};
 use aoti_runtime::{Device, DynTensor};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
@@ -58,7 +58,7 @@ pub(super) fn case(
 /// Samples of a file: tensors `inputs.0`, `outputs.0` and so on, or with the names of inputs and outputs.
 fn stored(samples: &Path, model: &Path, case: &Case, context: &Context) -> Result<(), Failure> {
     let operators = single::read_operators(&context.environment)?;
-    let graph = compile::import_with("model", memory::model(model)?, &operators)
+    let graph = frontend::read("model", memory::model(model)?, &operators)
         .map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     let inputs = graph.inputs.iter().filter(|input| input.role == InputRole::User);
     let outputs = graph.outputs.iter().filter(|output| output.role == OutputRole::User);
