@@ -4,6 +4,7 @@ mod any;
 mod general;
 mod general_units;
 pub(crate) mod library;
+pub(crate) mod multiplier;
 mod packed;
 mod packed_narrow;
 mod packed_units;

@@ -235,7 +235,7 @@ pub(in crate::kernels) fn of_product(
 
 /// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
 /// what `gpu/skinny.h` takes as given.
-pub(crate) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
     let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
         let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
         along.is(1)

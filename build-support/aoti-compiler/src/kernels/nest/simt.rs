@@ -101,12 +101,20 @@ pub(crate) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
 
 /// Threads of a block for matrices of so many elements, and the matrices that it works on at a time: small ones have a thread each.
 fn block_of_matrices(elements: &Expr, ranges: &dyn Ranges) -> (i64, i64) {
-    match elements.interval(ranges).max {
-        ..=SMALL_MATRIX => (ROW_EACH, ROW_EACH),
-        ..=1024 => (64, 1),
-        ..=16384 => (256, 1),
-        _ => (MOST_OF_A_MATRIX, 1),
+    let elements = elements.interval(ranges).max;
+    if elements <= SMALL_MATRIX {
+        return (ROW_EACH, ROW_EACH);
     }
+    (
+        if elements <= 1024 {
+            64
+        } else if elements <= 16384 {
+            256
+        } else {
+            MOST_OF_A_MATRIX
+        },
+        1,
+    )
 }
 
 /// Threads of a block for a row operation, and the rows that it works on at a time.
