@@ -5,7 +5,7 @@ use super::{Algorithm, Code};
 pub(crate) static EXTERN: Algorithm = Algorithm {
     word: "extern",
     version: 1,
-    description: "a function of the project",
+    description: "custom operator",
     headers: |_| &["extern.h"],
     code: Code::Extern,
 };

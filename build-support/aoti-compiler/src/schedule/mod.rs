@@ -84,7 +84,7 @@ impl fmt::Display for Refusal {
             Refusal::Overwrites => "it overwrites what the other uses",
             Refusal::LosesParallelism => "no loop would be left to run in parallel",
             Refusal::NotElementWise => "an epilogue has no room for a reduction",
-            Refusal::NotByRow => "it does not go through the product row by row",
+            Refusal::NotByRow => "it does not read the product's rows in order",
             Refusal::TooLarge => "the joint kernel would have too many terms",
             Refusal::Measured => "they were measured to be faster apart",
         })

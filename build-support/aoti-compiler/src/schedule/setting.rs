@@ -148,14 +148,14 @@ impl Setting {
     pub fn sentence(&self) -> String {
         match self {
             Setting::Kernel { algorithm, layout } => format!("{}{layout}", algorithm.description),
-            Setting::Pair(Joint::Fused) => "both in one kernel".to_owned(),
-            Setting::Pair(Joint::Apart) => "one kernel after the other".to_owned(),
-            Setting::Held(Held::Kept) => "what several stages read is kept".to_owned(),
-            Setting::Held(Held::ReadAgain) => "every stage reads for itself".to_owned(),
-            Setting::Channels(Channels::First) => "channels one after the other".to_owned(),
-            Setting::Channels(Channels::Last) => "the channels of a pixel side by side".to_owned(),
-            Setting::Parts(1) => "sums in one go".to_owned(),
-            Setting::Parts(parts) => format!("sums of {parts} parts, and then of these"),
+            Setting::Pair(Joint::Fused) => "one fused kernel".to_owned(),
+            Setting::Pair(Joint::Apart) => "two kernels".to_owned(),
+            Setting::Held(Held::Kept) => "rows that several stages read are kept in local memory".to_owned(),
+            Setting::Held(Held::ReadAgain) => "rows are reloaded by each stage".to_owned(),
+            Setting::Channels(Channels::First) => "channels first".to_owned(),
+            Setting::Channels(Channels::Last) => "channels last".to_owned(),
+            Setting::Parts(1) => "one-pass reduction".to_owned(),
+            Setting::Parts(parts) => format!("reduction split into {parts} parts"),
         }
     }
 }
@@ -178,37 +178,39 @@ impl fmt::Display for Layout {
                     Rows::Registers => "registers",
                     Rows::Scratch => "device memory",
                 };
-                write!(f, ", {size} threads a position, rows in {rows}")
+                write!(f, ", {size} threads per position, rows in {rows}")
             }
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = by.row().description;
-                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")?;
-                if *blocks > 1 { write!(f, ", {blocks} blocks a tile") } else { Ok(()) }
+                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads per block")?;
+                if *blocks > 1 { write!(f, ", {blocks} blocks per tile") } else { Ok(()) }
             }
             Layout::Cpu { split, lanes, enough, block } => {
                 match lanes {
                     Lanes::One => {}
-                    Lanes::Inner => f.write_str(", vectors along the inner axis")?,
-                    Lanes::Outer => f.write_str(", vectors along the outer axis")?,
+                    Lanes::Inner => f.write_str(", vectorised over the inner axis")?,
+                    Lanes::Outer => f.write_str(", vectorised over the outer axis")?,
                 }
                 match block {
                     Block::Typical => {}
                     Block::Rows(rows) => write!(f, ", tiles of at most {rows} rows")?,
-                    Block::WeightsOnce => f.write_str(", over the weights once")?,
-                    Block::PixelsOnce => f.write_str(", over the pixels once")?,
+                    Block::WeightsOnce => f.write_str(", weights read once")?,
+                    Block::PixelsOnce => f.write_str(", pixels read once")?,
                 }
                 match split {
                     Split::Serial => return f.write_str(", on one thread"),
                     Split::Template => {}
-                    Split::Axes(axes) => write!(f, ", threads share {axes} axes")?,
-                    Split::Chunks(elements) => write!(f, ", threads share chunks of {elements}")?,
-                    Split::RowsFrom(..=1) => f.write_str(", threads share rows")?,
+                    Split::Axes(axes) => write!(f, ", split over {axes} axes")?,
+                    Split::Chunks(elements) => write!(f, ", split into chunks of {elements}")?,
+                    Split::RowsFrom(..=1) => f.write_str(", split by rows")?,
                     Split::RowsFrom(rows) if *rows > i64::from(u32::MAX) => {
-                        f.write_str(", threads share columns")?
+                        f.write_str(", split by columns")?
                     }
-                    Split::RowsFrom(rows) => write!(f, ", threads share rows from {rows} on, else columns")?,
+                    Split::RowsFrom(rows) => {
+                        write!(f, ", split by rows if there are {rows}, else by columns")?
+                    }
                 }
-                write!(f, ", {enough} operations are worth a thread")
+                write!(f, ", at least {enough} operations per thread")
             }
         }
     }

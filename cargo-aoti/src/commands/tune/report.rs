@@ -133,24 +133,24 @@ pub(super) fn outcome(
     match (outcome.whole, outcome.winners.pairs().len()) {
         (Some([first, tuned]), won) if won > 0 => {
             let gain = (1.0 - tuned.median / first.median) * 100.0;
+            let verdict = if gain < 0.0 { "slower" } else { "faster" };
             print(&format!(
-                "{name}: {:.2} us without records, {:.2} us with them ({gain:.1} % less), {won} of {} {} another way\n",
+                "{name}: {:.2} us -> {:.2} us ({:.1} % {verdict}); {won} of {} {} changed\n",
                 first.median,
                 tuned.median,
+                gain.abs(),
                 subject.groups.len(),
                 name_of(subject.stage),
             ));
         }
         (Some([first, tuned]), _) => print(&format!(
-            "{name}: all together no faster ({:.2} us, {:.2} us without records): nothing changes\n",
+            "{name}: no faster as a whole ({:.2} us, {:.2} us without records); nothing changed\n",
             tuned.median, first.median
         )),
         (None, 0) => print(&format!("{name}: the defaults are the fastest\n")),
-        (None, won) => print(&format!(
-            "{name}: {won} of {} {} another way\n",
-            subject.groups.len(),
-            name_of(subject.stage)
-        )),
+        (None, won) => {
+            print(&format!("{name}: {won} of {} {} changed\n", subject.groups.len(), name_of(subject.stage)))
+        }
     }
     if context.terminal.is_verbose() {
         print(&format!(

@@ -12,7 +12,7 @@ use crate::loops::ConvShape;
 pub(crate) static ANY: Algorithm = Algorithm {
     word: "conv.any",
     version: 1,
-    description: "a convolution tap by tap",
+    description: "generic convolution",
     headers: |_| &["conv.h", "contract_any.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| {

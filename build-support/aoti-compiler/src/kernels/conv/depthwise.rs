@@ -10,7 +10,7 @@ use crate::kernels::{self, Algorithm, Call};
 pub(crate) static DEPTHWISE: Algorithm = Algorithm {
     word: "conv.depthwise",
     version: 1,
-    description: "a convolution channel by channel",
+    description: "depthwise convolution",
     headers: |_| &["conv.h", "depthwise.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_packable_first() && site.shape.in_channels.is(site.shape.groups),

@@ -8,7 +8,7 @@ use crate::kernels::{self, Algorithm};
 pub(crate) static DEPTHWISE_BYTES: Algorithm = Algorithm {
     word: "conv.depthwise-bytes",
     version: 1,
-    description: "a convolution of bytes channel by channel, channels last",
+    description: "depthwise convolution of bytes, channels last",
     headers: |_| &["depthwise_pixels.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_of_bytes() && is_depthwise(&site.shape),

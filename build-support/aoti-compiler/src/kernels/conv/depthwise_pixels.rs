@@ -12,7 +12,7 @@ use crate::symbolic::Expr;
 pub(crate) static DEPTHWISE_PIXELS: Algorithm = Algorithm {
     word: "conv.depthwise_pixels",
     version: 2,
-    description: "a convolution channel by channel, channels last",
+    description: "depthwise convolution, channels last",
     headers: |_| &["depthwise_pixels.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_last() && !site.is_of_bytes() && is_depthwise(&site.shape),

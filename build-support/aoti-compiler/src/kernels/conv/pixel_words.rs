@@ -12,7 +12,7 @@ use crate::target::templates::WORD;
 pub(crate) static PIXEL_WORDS: Algorithm = Algorithm {
     word: "conv.pixel-words",
     version: 1,
-    description: "a convolution of bytes by tiles of channels and pixels, channels last",
+    description: "direct convolution of bytes, channels last",
     headers: |_| &["pixels.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_of_bytes() && !is_depthwise(&site.shape),

@@ -18,7 +18,7 @@ use crate::target::templates::GROUP_CHANNELS;
 pub(crate) static PIXELS: Algorithm = Algorithm {
     word: "conv.pixels",
     version: 5,
-    description: "a convolution by tiles of channels and pixels, channels last",
+    description: "direct convolution, channels last",
     headers: |_| &["pixels.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_last() && !site.is_of_bytes() && !is_depthwise(&site.shape),

@@ -10,7 +10,7 @@ use crate::loops::ConvShape;
 pub(crate) static PRODUCT: Algorithm = Algorithm {
     word: "conv.product",
     version: 1,
-    description: "a convolution as one product",
+    description: "convolution as one GEMM",
     headers: |_| &["gemm.h", "conv.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_packable_first() && site.shape.groups == 1 && site.shape.covers_input(),

@@ -16,7 +16,7 @@ use crate::target::Target;
 pub(crate) static TILED: Algorithm = Algorithm {
     word: "conv.tiled",
     version: 1,
-    description: "a convolution by tiles of pixels and channels",
+    description: "direct convolution, tiles of pixels and channels",
     headers: |_| &["conv.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.turns() || (site.is_packable_first() && site.has_tiles()),

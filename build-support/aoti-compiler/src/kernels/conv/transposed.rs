@@ -14,7 +14,7 @@ use crate::target::Target;
 pub(crate) static TRANSPOSED: Algorithm = Algorithm {
     word: "conv.transposed",
     version: 1,
-    description: "a transposed convolution as products",
+    description: "transposed convolution as GEMM",
     headers: |_| &["conv.h", "transposed.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| is_transposed(site) && site.is_packable(),

@@ -8,7 +8,7 @@ use crate::kernels::{self, Algorithm};
 pub(crate) static TRANSPOSED_ANY: Algorithm = Algorithm {
     word: "conv.transposed_any",
     version: 1,
-    description: "a transposed convolution tap by tap",
+    description: "generic transposed convolution",
     headers: |_| &["conv.h", "contract_any.h"],
     code: kernels::Code::Convolution(Code {
         applies: is_transposed,

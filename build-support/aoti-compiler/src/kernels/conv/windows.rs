@@ -13,7 +13,7 @@ use crate::symbolic::Expr;
 pub(crate) static WINDOWS: Algorithm = Algorithm {
     word: "conv.windows",
     version: 1,
-    description: "a convolution of few channels a group",
+    description: "grouped convolution with few channels per group",
     headers: |_| &[],
     code: kernels::Code::Convolution(Code {
         applies: suits,

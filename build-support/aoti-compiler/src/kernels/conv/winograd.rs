@@ -15,7 +15,7 @@ use crate::target::Target;
 pub(crate) static WINOGRAD: Algorithm = Algorithm {
     word: "conv.winograd",
     version: 2,
-    description: "a convolution by products of tiles of 2 x 2 pixels, channels last",
+    description: "Winograd convolution, tiles of 2 x 2 pixels, channels last",
     headers: |_| &["winograd.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| {

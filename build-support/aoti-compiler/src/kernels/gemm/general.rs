@@ -13,7 +13,7 @@ use crate::target::Target;
 pub(crate) static GENERAL: Algorithm = Algorithm {
     word: "gemm.general",
     version: 4,
-    description: "a product with panels packed in each run",
+    description: "GEMM, operands packed in each run",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
         applies: |site| site.has_tiles(),

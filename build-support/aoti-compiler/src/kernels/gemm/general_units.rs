@@ -6,7 +6,7 @@ use crate::kernels::{self, Algorithm, Call};
 pub(crate) static GENERAL_ON_UNITS: Algorithm = Algorithm {
     word: "gemm.general-on-units",
     version: 2,
-    description: "a product with panels packed in each run, on matrix units where there are some",
+    description: "GEMM, operands packed in each run, on matrix units if present",
     headers: |_| &["gemm_units.h"],
     code: kernels::Code::Product(Code {
         applies: units::may_help,

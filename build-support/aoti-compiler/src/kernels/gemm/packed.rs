@@ -9,7 +9,7 @@ use crate::target::Target;
 pub(crate) static PACKED: Algorithm = Algorithm {
     word: "gemm.packed",
     version: 3,
-    description: "a product with panels packed when the model is built",
+    description: "GEMM, weights prepacked",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
         applies: |site| site.is_packable(),

@@ -7,7 +7,7 @@ use crate::kernels::{self, Algorithm, Call, typical};
 pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
     word: "gemm.packed-narrow",
     version: 1,
-    description: "a product with panels of narrow elements packed when the model is built",
+    description: "GEMM, narrow weights prepacked",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
         applies: |site| site.is_of_halves(),

@@ -7,7 +7,7 @@ use crate::symbolic::Expr;
 pub(crate) static PACKED_ON_UNITS: Algorithm = Algorithm {
     word: "gemm.packed-on-units",
     version: 2,
-    description: "a product with panels packed when the model is built, on matrix units where there are some",
+    description: "GEMM, weights prepacked, on matrix units if present",
     headers: |_| &["gemm_units.h"],
     code: kernels::Code::Product(Code {
         applies: |site| units::may_help(site) && site.is_packable(),

@@ -12,7 +12,7 @@ use crate::target::templates::{WORD, are_words};
 pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
     word: "gemm.packed-words",
     version: 1,
-    description: "a product of bytes with panels of words packed when the model is built",
+    description: "GEMM of bytes, weights prepacked in words",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
         applies: is_of_words,
