@@ -4,6 +4,7 @@
 
 pub mod codegen;
 pub mod compile;
+pub(crate) mod constants;
 pub mod cost;
 pub mod diagnostic;
 pub mod dtype;

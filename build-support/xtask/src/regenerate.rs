@@ -1,11 +1,13 @@
 //! `cargo xtask regenerate [--check] [--onnx FOLDER]`: committed files that a tool writes from others.
 //!
-//! These are the Rust mirror of the C interface, written by bindgen from `abi.h`, and, where the folder of Python's `onnx` package
+//! These are the numbers that the compiler counts with as headers define them (`constants.rs`), written by a test of the compiler,
+//! which also compares them; the Rust mirror of the C interface, written by bindgen from `abi.h`; and, where the folder of Python's `onnx` package
 //! is given, the messages of the ONNX format, written by prost from `onnx-data.proto` there. The tools take long to build, and
 //! bindgen needs libclang, so they sit behind a feature that the task turns on by running cargo again.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use std::path::Path;
+use xshell::{Shell, cmd};
 
 /// Entry point of the task.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
@@ -18,7 +20,23 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         [flag, folder] if flag == "--onnx" => Some(Path::new(folder)),
         _ => bail!("usage: cargo xtask regenerate [--check] [--onnx FOLDER]"),
     };
+    // The task runs itself again with a feature; the first is enough for this.
+    if cfg!(not(feature = "regenerate")) {
+        constants(check)?;
+    }
     imp::run(check, onnx)
+}
+
+/// Writes the numbers that headers define, or compares them.
+fn constants(check: bool) -> anyhow::Result<()> {
+    let shell = Shell::new()?;
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let test = cmd!(
+        shell,
+        "{cargo} test --quiet --package aoti-compiler --lib -- constants_are_those_of_the_headers"
+    );
+    let test = if check { test } else { test.env("AOTI_REGENERATE", "1") };
+    test.quiet().run().context("the compiler's constants are not those of its headers")
 }
 
 #[cfg(not(feature = "regenerate"))]

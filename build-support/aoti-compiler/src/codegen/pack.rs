@@ -4,15 +4,16 @@
 //! `kConvRows`, equal for every CPU level because one blob serves them all. Pure functions from bytes to bytes; knows
 //! nothing of graphs, blobs or generated text.
 
+use crate::constants;
 use crate::halves::{Bf16, F16};
 use std::fmt;
 
 /// Bytes of a row of a panel of a packed matrix, `kPanelBytes` of `tile.h`.
-pub const PANEL_BYTES: usize = 128;
+pub const PANEL_BYTES: usize = constants::PANEL_BYTES as usize;
 /// Its columns where numbers are f32.
 pub const PANEL: usize = PANEL_BYTES / 4;
 /// Output channels of a panel of packed convolution weights, `kConvRows` of `tile.h`.
-pub const CONV_ROWS: usize = 8;
+pub const CONV_ROWS: usize = constants::CONV_ROWS as usize;
 
 /// How weights are stored; packed ones are f64 where they were, else f32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -348,13 +349,6 @@ pub fn widen_rows(w: &Source<'_>, rows: usize, cols: usize) -> Result<Vec<u8>, P
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn panels_are_those_of_the_headers() {
-        assert_eq!(PANEL_BYTES as i64, number("tile.h", "kPanelBytes"));
-        assert_eq!(CONV_ROWS as i64, number("tile.h", "kConvRows"));
-    }
 
     fn floats(bytes: &[u8]) -> Vec<f32> {
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

@@ -1,13 +1,14 @@
 //! How work is cut into parts that threads get: as `parallel`, `grain` and `loop_grain` of `run.h` do it.
 
 use super::Facts;
+use crate::constants;
 
 /// Parts that each thread gets of long work (`kPartsOfThread` of `run.h`), and how much more than what is worth a thread is in
 /// each where there are more parts than threads (`kGrainsOfPart`).
-const PARTS_OF_THREAD: i64 = 4;
-const GRAINS_OF_PART: i64 = 4;
+const PARTS_OF_THREAD: i64 = constants::PARTS_OF_THREAD;
+const GRAINS_OF_PART: i64 = constants::GRAINS_OF_PART;
 /// Nanoseconds that threads take to begin a loop together and end it, where nobody knows (`kForkJoin`).
-pub(crate) const FORK_JOIN: u32 = 1024;
+pub(crate) const FORK_JOIN: u32 = constants::FORK_JOIN as u32;
 
 /// Work of which threads get parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,15 +57,8 @@ impl Shares {
 mod tests {
     use super::*;
 
-    fn number(constant: &str) -> i64 {
-        crate::codegen::headers::numbers::number("run.h", constant)
-    }
-
     #[test]
     fn parts_are_as_runs_cut_them() {
-        assert_eq!(PARTS_OF_THREAD, number("kPartsOfThread"));
-        assert_eq!(GRAINS_OF_PART, number("kGrainsOfPart"));
-        assert_eq!(i64::from(FORK_JOIN), number("kForkJoin"));
         let parts = |tenths: i64, more_threads| {
             let facts = Facts { more_threads, ..Facts::default() };
             Shares { work: tenths * 100, enough: 1000, unit: 10, is_loop: false }.parts(facts)

@@ -1,5 +1,6 @@
 //! How the positions of a kernel are laid over a machine: the types. `laid.rs` decides them.
 
+pub use super::gemm::multiplier::Multiplier;
 use crate::dtype::DType;
 use crate::loops::{Access, Axis, BufferId, Nest, Program, Stage};
 use crate::symbolic::{Expr, NoRanges};
@@ -156,23 +157,6 @@ pub struct Tile {
     pub shared: i64,
     /// The type of index expressions.
     pub index: IndexWidth,
-}
-
-/// Who multiplies in a tile of a contraction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Multiplier {
-    /// Threads that share the depth of a few rows, for which memory is the limit.
-    Few,
-    /// Matrix units, of a few rows of halves, for which memory is the limit.
-    FewUnits,
-    /// Threads with a few sums each.
-    Threads,
-    /// Threads with the windows of neighbouring outputs of a convolution: `conv/windows.rs`.
-    Windows,
-    /// Matrix units, where the device has them.
-    Units,
-    /// Matrix units, of `f32` that is rounded to TF32.
-    RoundedUnits,
 }
 
 /// A nest over teams of threads. A team of one thread does a whole position by itself; a larger one shares out the inner

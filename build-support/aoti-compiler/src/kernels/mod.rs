@@ -204,6 +204,8 @@ pub(crate) enum Parameter {
     Text(String),
     /// The type in which products are added up.
     Sum,
+    /// The type of elements.
+    Element,
 }
 
 impl<T: Into<String>> From<T> for Parameter {
@@ -223,16 +225,31 @@ impl<T> Call<T> {
         Call { parameters: parameters.into_iter().collect(), ..self }
     }
 
-    /// The call as C++: sums of this type, operands that are printed so.
-    pub(crate) fn print(&self, sum: &str, operand: impl Fn(&T) -> String) -> String {
-        let parameter = |own: &Parameter| match own {
-            Parameter::Text(text) => text.clone(),
-            Parameter::Sum => sum.to_owned(),
-        };
-        let parameters: Vec<String> = self.parameters.iter().map(parameter).collect();
+    /// The call as C++, of these types, with operands that are printed so.
+    pub(crate) fn print(&self, types: Types, operand: impl Fn(&T) -> String) -> String {
+        format!("{})", self.open(types, operand))
+    }
+
+    /// The same before the parenthesis that closes it, for operands that follow.
+    pub(crate) fn open(&self, types: Types, operand: impl Fn(&T) -> String) -> String {
+        let parameters = self.parameters.iter().map(|own| match own {
+            Parameter::Text(text) => text.as_str(),
+            Parameter::Sum => types.sum,
+            Parameter::Element => types.element,
+        });
+        let parameters: Vec<&str> = parameters.collect();
         let parameters = parameters.join(", ");
         let parameters = if parameters.is_empty() { parameters } else { format!("<{parameters}>") };
         let operands: Vec<String> = self.operands.iter().map(operand).collect();
-        format!("{}{parameters}({})", self.function, operands.join(", "))
+        format!("{}{parameters}({}", self.function, operands.join(", "))
     }
+}
+
+/// How C++ names the types of a contraction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Types {
+    /// Of its elements.
+    pub(crate) element: &'static str,
+    /// Of its sums.
+    pub(crate) sum: &'static str,
 }

@@ -1,10 +1,11 @@
 //! The forms in which kernels read constants: those that the weights hold, and those that are made of them when a model is
 //! created.
 
+use crate::constants;
 use crate::loops::BufferId;
 
 /// Bytes of a row of a panel (`kPanelBytes` of `tile.h`).
-pub(super) const PANEL_BYTES: i64 = 128;
+pub(super) const PANEL_BYTES: i64 = constants::PANEL_BYTES;
 
 /// A form that the weights hold.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

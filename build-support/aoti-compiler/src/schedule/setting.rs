@@ -181,14 +181,7 @@ impl fmt::Display for Layout {
                 write!(f, ", {size} threads per position, rows in {rows}")
             }
             Layout::Tile { by, rows, columns, threads, blocks } => {
-                let by = match by {
-                    Multiplier::Few => "threads that share a row",
-                    Multiplier::FewUnits => "matrix units, weights read once",
-                    Multiplier::Threads => "threads",
-                    Multiplier::Windows => "threads with windows",
-                    Multiplier::Units => "matrix units",
-                    Multiplier::RoundedUnits => "matrix units as TF32",
-                };
+                let by = by.row().description;
                 write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads per block")?;
                 if *blocks > 1 { write!(f, ", {blocks} blocks per tile") } else { Ok(()) }
             }

@@ -14,7 +14,7 @@ use crate::kernels::Choice;
 use crate::kernels::axis_ops::sorting;
 use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
-use crate::kernels::gemm::tiles::{brings, is_of_whole_loads};
+use crate::kernels::gemm::tiles::brings;
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
@@ -100,23 +100,14 @@ fn check_choice(schedule: &Schedule, id: KernelId, choice: &Choice) -> Vec<Strin
 /// What matrix units of a GPU ask of operands.
 fn check_units(schedule: &Schedule, kernel: &Kernel, by: Multiplier, gpu: &GpuTarget) -> Option<String> {
     let product = match &kernel.kind {
-        KernelKind::MatMul(matmul) => Some(matmul),
+        KernelKind::MatMul(matmul) => Some((&schedule.program, matmul)),
         KernelKind::Nest(_)
         | KernelKind::Convolution(_)
         | KernelKind::Attention(_)
         | KernelKind::Rows(_)
         | KernelKind::Extern(_) => None,
     };
-    let fits = match by {
-        Multiplier::Few | Multiplier::Threads => true,
-        Multiplier::FewUnits => product.is_some_and(|matmul| {
-            matmul.dtype.is_half() && is_of_whole_loads(&schedule.program, matmul, gpu)
-        }),
-        Multiplier::Windows => return None,
-        Multiplier::Units | Multiplier::RoundedUnits => {
-            product.is_none_or(|matmul| !matmul.widens(&schedule.program))
-        }
-    };
+    let fits = (by.row().fits)(product, gpu);
     (!fits).then(|| "matrix units do not read operands as these are".to_owned())
 }
 

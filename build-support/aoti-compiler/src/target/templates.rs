@@ -1,14 +1,15 @@
 //! What templates of processors take, as far as passes over graphs have to know.
 
+use crate::constants;
 use crate::dtype::DType;
 use crate::graph::{Conv, TensorType};
 use crate::symbolic::Expr;
 
 /// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
-pub(crate) const MAX_TAPS: i64 = 1024;
+pub(crate) const MAX_TAPS: i64 = constants::MAX_TAPS;
 /// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
 /// `depthwise_pixels.h`.
-pub(crate) const MAX_DEPTHWISE_TAPS: i64 = 256;
+pub(crate) const MAX_DEPTHWISE_TAPS: i64 = constants::DEPTHWISE_TAPS;
 /// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it if there are groups.
 pub(crate) const GROUP_CHANNELS: i64 = 8;
 

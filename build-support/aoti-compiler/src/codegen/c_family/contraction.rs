@@ -1,7 +1,9 @@
 //! What contractions have in common on every target: the type of sums, an epilogue over merged pixels, the scores of attention.
 
 use super::expr::scalar;
+use super::terms::type_name;
 use crate::dtype::DType;
+use crate::kernels::Types;
 use crate::loops::{ConvShape, Convolution, Effect, Stage};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 
@@ -14,6 +16,11 @@ pub(in crate::codegen) fn sum_type(dtype: DType) -> &'static str {
         DType::I64 | DType::U64 => "i64",
         DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::U16 | DType::U32 => "i32",
     }
+}
+
+/// The types of a contraction of such elements.
+pub(in crate::codegen) fn types(dtype: DType) -> Types {
+    Types { element: type_name(dtype), sum: sum_type(dtype) }
 }
 
 /// The terms of a score of attention as statements that return it, printed as an epilogue is.

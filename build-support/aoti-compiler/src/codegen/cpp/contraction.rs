@@ -2,7 +2,7 @@
 
 use super::threads::{grain, grain_of, parallel, worker_scratch};
 use super::{KernelText, nest};
-use crate::codegen::c_family::contraction::sum_type;
+use crate::codegen::c_family::contraction::{sum_type, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -207,7 +207,7 @@ impl Product<'_> {
             Operand::Worker => self.scratch.clone(),
             Operand::Epilogue => format!("epilogue{rows}"),
         };
-        let call = self.own.call.print(sum_type(self.matmul.dtype), operand);
+        let call = self.own.call.print(types(self.matmul.dtype), operand);
         format!("{call};\n")
     }
 

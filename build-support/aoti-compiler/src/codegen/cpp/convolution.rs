@@ -3,7 +3,7 @@
 use super::KernelText;
 use super::contraction::{epilogue, unused};
 use super::threads::{grain_of, parallel, worker_scratch};
-use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
+use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -67,7 +67,7 @@ impl Printer<'_> {
     }
 
     fn call(&self, call: &Call<Operand>) -> String {
-        call.print(sum_type(self.conv.dtype), |operand| self.operand(operand))
+        call.print(types(self.conv.dtype), |operand| self.operand(operand))
     }
 
     fn operand(&self, operand: &Operand) -> String {

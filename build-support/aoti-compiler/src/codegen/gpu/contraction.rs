@@ -2,14 +2,15 @@
 //! lambda.
 
 use super::{Begins, Launch, MAX_BLOCKS, MapArgument, Printed, index_type};
-use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
+use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
+use crate::kernels::gemm::multiplier::Asked;
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
-use crate::kernels::mapping::{Multiplier, Tile};
+use crate::kernels::mapping::Tile;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage, Storage};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
@@ -92,54 +93,10 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     )
 }
 
-/// Neighbouring results that an epilogue gets at a time, of a tile at most: 16 bytes of them.
-fn lanes(tile: &Tile, dtype: DType) -> i64 {
-    match tile.by {
-        Multiplier::Few | Multiplier::FewUnits => 1,
-        Multiplier::Threads | Multiplier::Windows => 4,
-        Multiplier::Units | Multiplier::RoundedUnits => 16 / dtype.size() as i64,
-    }
-}
-
 /// The call of the template for a tile, up to its operands.
 fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
-    let Tile { rows, columns, threads, blocks, .. } = tile;
-    let blocks = if *blocks == 1 { String::new() } else { format!(", {blocks}") };
-    match tile.by {
-        Multiplier::Few => {
-            let early = if early { ", true" } else { "" };
-            format!("contract_few<{}, {rows}, {columns}{early}>(column0, m, n, k,\n", sum_type(dtype))
-        }
-        Multiplier::FewUnits => {
-            let early = if early { ", true" } else { "" };
-            format!("contract_skinny<{}, {rows}{early}>(column0, m, n, k,\n", type_name(dtype))
-        }
-        Multiplier::Threads | Multiplier::Windows => {
-            format!(
-                "contract<{}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n",
-                sum_type(dtype)
-            )
-        }
-        Multiplier::Units if tile.copiers > 0 => {
-            let element = type_name(dtype);
-            format!("contract_brought<{element}, {rows}, {columns}, {lanes}>(role, row0, column0, m, n, k,\n")
-        }
-        Multiplier::Units | Multiplier::RoundedUnits => {
-            let element = if tile.by == Multiplier::RoundedUnits { "Tf32" } else { type_name(dtype) };
-            format!(
-                "contract_units<{element}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n"
-            )
-        }
-    }
-}
-
-fn header(tile: &Tile) -> &'static str {
-    match tile.by {
-        Multiplier::Few | Multiplier::Threads | Multiplier::Windows => "gpu/contract.h",
-        Multiplier::FewUnits => "gpu/skinny.h",
-        Multiplier::Units if tile.copiers > 0 => "gpu/unit_roles.h",
-        Multiplier::Units | Multiplier::RoundedUnits => "gpu/units.h",
-    }
+    let call = (tile.by.row().call)(tile, &Asked { lanes, early });
+    call.open(types(dtype), |name| (*name).to_owned()) + ",\n"
 }
 
 /// Whether columns of weights are on their way before the kernel begins: they are the same in every run, so earlier kernels may
@@ -147,7 +104,7 @@ fn header(tile: &Tile) -> &'static str {
 fn comes_early(program: &Program, matmul: &MatMul, tile: &Tile) -> bool {
     let is_constant = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
     let by_depth = matmul.by_depth() == [true, true];
-    matches!(tile.by, Multiplier::Few | Multiplier::FewUnits) && is_constant && by_depth
+    tile.by.row().is_of_few && is_constant && by_depth
 }
 
 pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> Printed {
@@ -179,7 +136,7 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
         "{}{}    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
         positions(batch, "batch", index),
-        template(tile, lanes(tile, matmul.dtype), matmul.dtype, early),
+        template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early),
         operand(0, a, &a.row_stride, &a.column_stride),
         operand(1, b, &b.column_stride, &b.row_stride),
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
@@ -196,7 +153,7 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
         begins: if early { Begins::Itself } else { Begins::AtOnce },
         body: sizes + &units,
         launch: Launch { maps, ..launch(&batches, &row.extent, &column.extent, tile) },
-        headers: vec![header(tile)],
+        headers: vec![(tile.by.row().header)(tile)],
     }
 }
 
@@ -236,7 +193,7 @@ pub(super) fn convolution(
             let divides = |lanes: &i64| pixels.as_int().is_none_or(|pixels| pixels % lanes == 0);
             let lanes = [8, 4, 2]
                 .into_iter()
-                .filter(|run| *run <= lanes(tile, conv.dtype))
+                .filter(|run| *run <= (tile.by.row().lanes)(conv.dtype))
                 .find(divides)
                 .unwrap_or(1);
             let operands = [weights(parameters, conv, index, "m"), pixel_operand(parameters, conv, index)];
@@ -247,7 +204,7 @@ pub(super) fn convolution(
             let operands = [pixel_operand(parameters, conv, index), weights(parameters, conv, index, "n")];
             let inside = epilogue(parameters, &stage, conv.channel().symbol);
             over_channels(
-                &template(tile, lanes(tile, conv.dtype), conv.dtype, false),
+                &template(tile, (tile.by.row().lanes)(conv.dtype), conv.dtype, false),
                 operands,
                 index,
                 &names,
@@ -271,7 +228,7 @@ pub(super) fn convolution(
         begins: Begins::AtOnce,
         body: prelude + &tiles(&groups, tile, &call),
         launch: launch(&groups, rows, columns, tile),
-        headers: vec![header(tile)],
+        headers: vec![(tile.by.row().header)(tile)],
     }
 }
 

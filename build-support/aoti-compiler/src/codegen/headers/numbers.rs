@@ -1,7 +1,93 @@
-//! The numbers that headers define, for tests that compare them with the compiler's own.
+//! The numbers that headers define: `constants.rs` is made of them.
 //!
 //! Reads `constexpr` definitions as a library of level x86-64-v4 has them. Knows sums and products of literals and of other
 //! such numbers, and lists of them; no more C++ than that.
+
+/// The numbers that the compiler counts with, and the headers that define them.
+const USED: &[(&str, &str)] = &[
+    ("attention.h", "kAttentionRows"),
+    ("conv.h", "kMaxTaps"),
+    ("depthwise_pixels.h", "kDepthwiseTaps"),
+    ("gemm.h", "kBlockBytes"),
+    ("gemm.h", "kGeneralRows"),
+    ("gemm.h", "kGroup"),
+    ("gemm.h", "kMainRows"),
+    ("gemm.h", "kPlannedRows"),
+    ("gemm.h", "kTileLeast"),
+    ("gemm.h", "kTileRows"),
+    ("gemm_blas.h", "kBlasColumns"),
+    ("gemm_blas.h", "kBlasRows"),
+    ("gemm_blas.h", "kBlasStep"),
+    ("gemm_units.h", "kGemmUnitRows"),
+    ("gemm_units.h", "kUnitBlock"),
+    ("gemm_units.h", "kUnitBlockRows"),
+    ("gemm_units.h", "kUnitDepth"),
+    ("gemm_units.h", "kUnitLeastRows"),
+    ("gpu/attention.h", "kScoreKeys"),
+    ("gpu/roles.h", "kComputers"),
+    ("gpu/roles.h", "kCopiers"),
+    ("gpu/roles.h", "kPiecePlaces"),
+    ("gpu/scan.h", "kScanned"),
+    ("gpu/scatter.h", "kRanked"),
+    ("gpu/scatter.h", "kSortTile"),
+    ("gpu/skinny.h", "kSkinnyColumns"),
+    ("gpu/skinny.h", "kSkinnyThreads"),
+    ("gpu/sort.h", "kSorted"),
+    ("gpu/unit_fill.h", "kResultPad"),
+    ("gpu/unit_fill.h", "kRing"),
+    ("gpu/unit_roles.h", "kSpan"),
+    ("gpu/windows.h", "kRowTaps"),
+    ("gpu/windows.h", "kRun"),
+    ("pixels.h", "kPixelRows"),
+    ("pixels.h", "kPixelSlack"),
+    ("run.h", "kForkJoin"),
+    ("run.h", "kGrainsOfPart"),
+    ("run.h", "kPartsOfThread"),
+    ("tile.h", "kConvRows"),
+    ("tile.h", "kPanelBytes"),
+    ("winograd.h", "kWinogradPoints"),
+    ("winograd.h", "kWinogradTiles"),
+];
+
+/// The name of a number in Rust: `kMainRows` is `MAIN_ROWS`.
+fn rust_name(name: &str) -> String {
+    let own = name.strip_prefix('k').unwrap_or(name);
+    let mut words = String::new();
+    for (at, letter) in own.char_indices() {
+        if at > 0 && letter.is_uppercase() {
+            words.push('_');
+        }
+        words.push(letter.to_ascii_uppercase());
+    }
+    words
+}
+
+/// What `constants.rs` holds.
+fn constants() -> String {
+    let mut text = "//! Numbers that headers define, as a library of the widest vectors has them.\n//!\n\
+                    //! Written by `cargo xtask regenerate`; change the headers instead.\n"
+        .to_owned();
+    for (header, name) in USED {
+        let (own, all) = (rust_name(name), numbers(header, name));
+        let (ty, value) = match &all[..] {
+            [number] => ("i64".to_owned(), number.to_string()),
+            several => (format!("[i64; {}]", several.len()), format!("{several:?}")),
+        };
+        text.push_str(&format!("\n/// `{name}` of `{header}`.\npub(crate) const {own}: {ty} = {value};\n"));
+    }
+    text
+}
+
+#[test]
+fn constants_are_those_of_the_headers() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/constants.rs");
+    let (text, kept) = (constants(), std::fs::read_to_string(&path).expect("it is in the tree"));
+    if std::env::var_os("AOTI_REGENERATE").is_some() {
+        std::fs::write(path, text).expect("it can be written");
+    } else {
+        assert_eq!(kept, text, "`cargo xtask regenerate` writes src/constants.rs anew");
+    }
+}
 
 /// The number of that name in a header.
 pub(crate) fn number(header: &str, name: &str) -> i64 {

@@ -1,6 +1,7 @@
 //! Attention on the threads of a GPU: who multiplies, how many queries a block has, and how many of their keys it looks at
 //! at a time.
 
+use crate::constants;
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Attention, Program};
 use crate::symbolic::Expr;
@@ -22,14 +23,14 @@ const UNITS_QUERIES: i64 = 16;
 const UNITS_WIDTH: i64 = 256;
 /// Threads of the two warpgroups that compute where a third only copies, and threads of that (`kComputers` and
 /// `kCopiers` of `gpu/roles.h`).
-const COMPUTERS: i64 = 256;
-const COPIERS: i64 = 128;
+const COMPUTERS: i64 = constants::COMPUTERS;
+const COPIERS: i64 = constants::COPIERS;
 /// Columns of a block of shared memory there, which rows are rounded up to.
 const UNITS_COLUMNS: i64 = 64;
 /// Threads of a block elsewhere.
 const THREADS: i64 = 256;
 /// Keys of a tile elsewhere (`kScoreKeys` of `gpu/attention.h`): one for each of the threads that share a query.
-const KEYS: i64 = 32;
+const KEYS: i64 = constants::SCORE_KEYS;
 /// Bytes of a tile up to which keys and values lie apart there.
 const APART: i64 = 48 * 1024;
 /// Blocks from which on a large GPU is busy.
@@ -168,17 +169,4 @@ fn shared_by_threads(rows: i64, width: i64, columns: i64) -> i64 {
     let bytes = |right: i64| 4 * (rows * (depth + KEYS) + KEYS * right);
     let apart = bytes(pitch + columns);
     if apart <= APART { apart } else { bytes(pitch.max(columns)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(COMPUTERS, number("gpu/roles.h", "kComputers"));
-        assert_eq!(COPIERS, number("gpu/roles.h", "kCopiers"));
-        assert_eq!(KEYS, number("gpu/attention.h", "kScoreKeys"));
-    }
 }

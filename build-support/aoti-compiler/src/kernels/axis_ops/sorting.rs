@@ -4,12 +4,13 @@
 //! one, again and again (`gpu/sort.h`). Of rows of which only a few elements are asked for, as many
 //! of each run are kept, until what is left is one run.
 
+use crate::constants;
 use crate::dtype::DType;
 use crate::loops::Sorting;
 use crate::symbolic::Expr;
 
 /// Elements that a thread of a block has (`kSorted` of `gpu/sort.h`).
-const SORTED_AT_ONCE: i64 = 4;
+const SORTED_AT_ONCE: i64 = constants::SORTED;
 /// Elements that a block has at least, of several short rows.
 const FEWEST: i64 = 512;
 /// Threads of a block that merges.
@@ -88,12 +89,6 @@ pub(crate) fn places(length: &Expr) -> DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(SORTED_AT_ONCE, number("gpu/sort.h", "kSorted"));
-    }
 
     #[test]
     fn short_rows_share_a_block() {

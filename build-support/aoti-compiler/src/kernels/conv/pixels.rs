@@ -6,6 +6,7 @@ use super::{
     BEGIN, Before, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, SHARED, Site, fixed,
     size, weight_elements,
 };
+use crate::constants;
 use crate::dtype::DType;
 use crate::kernels::mapping::Block;
 use crate::kernels::scratch::{PAGE, PANEL, aligned};
@@ -41,7 +42,7 @@ const WASTED_BYTES: usize = 2048;
 /// Floats of a page.
 const SET_FLOATS: i64 = PAGE / 4;
 /// Floats between pixels that would share a cache set otherwise (`kPixelSlack` of `pixels.h`).
-const PIXEL_SLACK: i64 = 16;
+const PIXEL_SLACK: i64 = constants::PIXEL_SLACK;
 
 /// The calls for pixels and weights of these sizes.
 pub(super) fn calls(site: &Site, block: Block, shape: ConvShape, [input, weights]: [Operand; 2]) -> Calls {
@@ -170,7 +171,6 @@ fn pixel_line(shape: &ConvShape, channels: Channels) -> Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::headers::numbers::number;
 
     #[test]
     fn lines_are_as_long_as_pixels_are_equally_far_apart() {
@@ -201,10 +201,5 @@ mod tests {
             "every second row is left out"
         );
         assert_eq!(line([6, 5, 1], 5, 1, 0, Channels::Last), [Some(1), None], "one pixel of each image");
-    }
-
-    #[test]
-    fn sizes_are_those_of_the_header() {
-        assert_eq!(PIXEL_SLACK, number("pixels.h", "kPixelSlack"));
     }
 }

@@ -5,6 +5,7 @@ use super::{
     BEGIN, Before, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, SHARED, Site, fixed,
     size, weight_elements,
 };
+use crate::constants;
 use crate::cost::Item;
 use crate::kernels::mapping::Block;
 use crate::kernels::scratch::{aligned, round_up};
@@ -38,7 +39,7 @@ pub(crate) static TILED: Algorithm = Algorithm {
 /// What an element that is read or written across the order in which it lies costs beside an access of a lane by itself.
 pub(super) const TURNED: f64 = 0.8;
 /// Output channels of a register tile, `kConvRows` of `tile.h`.
-const TILE_CHANNELS: f64 = 8.0;
+const TILE_CHANNELS: f64 = constants::CONV_ROWS as f64;
 /// Output pixels of a register tile: of the smallest that any level has.
 const TILE_PIXELS: f64 = 8.0;
 /// Floats that a channel of a padded input may have beside its planes (`conv_plan` of `conv.h`).
@@ -100,16 +101,4 @@ fn conv(shape: &ConvShape, target: &Target) -> Scratch {
     };
     let floats = &(&(&shape.batch * &shape.in_channels) * &channel) + 64;
     Scratch::of_all(aligned(&(&floats * 4), target))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(crate::target::templates::MAX_TAPS, number("conv.h", "kMaxTaps"));
-        assert_eq!(TILE_CHANNELS, number("tile.h", "kConvRows") as f64);
-    }
 }

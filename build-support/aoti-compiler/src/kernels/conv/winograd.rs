@@ -5,6 +5,7 @@ use super::tiled::TURNED;
 use super::{
     BEGIN, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, SHARED, Site, fixed, one_order,
 };
+use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::kernels::scratch::{PANEL, aligned, round_up};
 use crate::kernels::{self, Algorithm, Call, Expansion, Form, Scratch, typical};
@@ -34,13 +35,13 @@ pub(crate) static WINOGRAD: Algorithm = Algorithm {
 };
 
 /// Points of a tile, and tiles of a work unit (`kWinogradPoints` and `kWinogradTiles` of `winograd.h`).
-const WINOGRAD_POINTS: i64 = 16;
-const WINOGRAD_TILES: i64 = 28;
+const WINOGRAD_POINTS: i64 = constants::WINOGRAD_POINTS;
+const WINOGRAD_TILES: i64 = constants::WINOGRAD_TILES;
 /// Floats of the pixels of a work unit (`kWinogradPlanes` of `winograd.h`).
 const WINOGRAD_PLANES: i64 = 4 * PANEL * (2 * WINOGRAD_TILES + 8) + 64;
 /// Tiles that are multiplied at once (`kPixelRows` of `pixels.h`, with the widest vectors), and as how many the last
 /// ones count at least.
-const WINOGRAD_ROWS: f64 = 14.0;
+const WINOGRAD_ROWS: f64 = constants::PIXEL_ROWS as f64;
 const WINOGRAD_LEAST_ROWS: f64 = 4.0;
 /// Multiply-adds that this must save for each image, as it needs code of its own: a small network's library stays small.
 const WINOGRAD_CODE: f64 = 100_000.0;
@@ -109,17 +110,4 @@ fn conv_winograd(shape: &ConvShape, is_last: bool, target: &Target) -> Scratch {
     let floats = &(&(&pitch + 2 * PANEL) * (WINOGRAD_POINTS * WINOGRAD_TILES)) + &(&pitch + WINOGRAD_PLANES);
     let copy = if is_last { Scratch::default() } else { conv_pixels(shape, false, target) };
     Scratch { shared: copy.shared, ..Scratch::of_worker(aligned(&(&floats * 4), target)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(WINOGRAD_POINTS, number("winograd.h", "kWinogradPoints"));
-        assert_eq!(WINOGRAD_TILES, number("winograd.h", "kWinogradTiles"));
-        assert_eq!(WINOGRAD_ROWS, number("pixels.h", "kPixelRows") as f64);
-    }
 }

@@ -1,6 +1,7 @@
 //! Register tiles over a right operand that is packed at each run.
 
 use super::{BLOCK_BYTES, Code, LINE, PART, Product, Tiling, as_it_is, few_columns, left_block, most_rows};
+use crate::constants;
 use crate::cost::Item;
 use crate::kernels::mapping::Block;
 use crate::kernels::scratch::{aligned, round_up};
@@ -38,9 +39,9 @@ pub(crate) static GENERAL: Algorithm = Algorithm {
 };
 
 /// Panels that are packed together (`kGroup` of `gemm.h`).
-const PANEL_GROUP: i64 = 4;
+const PANEL_GROUP: i64 = constants::GROUP;
 /// Rows of the left operand at least where the right operand is packed for each block anew (`kGeneralRows`).
-const GENERAL_ROWS: i64 = 140;
+const GENERAL_ROWS: i64 = constants::GENERAL_ROWS;
 
 /// The largest register tile and the columns of a product of few, as the template's arguments.
 fn most_rows_and_columns(matmul: &MatMul, block: Block) -> Vec<Parameter> {
@@ -65,16 +66,4 @@ pub(super) fn scratch([m, n, k]: [&Expr; 3], size: i64, target: &Target) -> Scra
 /// Rows of the left operand that share a packing of the right one.
 fn block_rows(k: f64, size: i64) -> f64 {
     ((BLOCK_BYTES / size) as f64 / k.max(1.0)).max(GENERAL_ROWS as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_header() {
-        assert_eq!(PANEL_GROUP, number("gemm.h", "kGroup"));
-        assert_eq!(GENERAL_ROWS, number("gemm.h", "kGeneralRows"));
-    }
 }

@@ -4,6 +4,7 @@ mod any;
 mod general;
 mod general_units;
 pub(crate) mod library;
+pub(crate) mod multiplier;
 mod packed;
 mod packed_narrow;
 mod packed_units;
@@ -20,6 +21,7 @@ use super::{
     Algorithm, Call, Candidate, Choice, Form, PackedOperand, Packing, Parameter, Scratch, kind_of_weights,
     typical,
 };
+use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::loops::{Kernel, MatMul, Program, Storage};
@@ -117,9 +119,9 @@ const PART: [Operand; 8] = [
 ];
 
 /// Rows of the largest register tile of any level (`kMainRows` of `gemm.h`).
-const TILE_ROWS: i64 = 14;
+const TILE_ROWS: i64 = constants::MAIN_ROWS;
 /// Bytes of the left operand that are worked on at a time (`kBlockBytes` of `gemm.h`).
-const BLOCK_BYTES: i64 = 393_216;
+const BLOCK_BYTES: i64 = constants::BLOCK_BYTES;
 /// Bytes of a cache line.
 const LINE: i64 = 64;
 
@@ -361,19 +363,5 @@ fn tile_sum(dtype: DType) -> Option<DType> {
         | DType::U32
         | DType::U64
         | DType::F8(_) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-    use crate::kernels::weight_form::PANEL_BYTES;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(TILE_ROWS, number("gemm.h", "kMainRows"));
-        assert_eq!(PANEL_BYTES, number("tile.h", "kPanelBytes"));
-        assert_eq!(BLOCK_BYTES, number("gemm.h", "kBlockBytes"));
     }
 }

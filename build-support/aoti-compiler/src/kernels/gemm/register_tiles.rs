@@ -1,6 +1,7 @@
 //! How the rows of a product are cut into register tiles, and shared by threads.
 
 use super::{Code, Tiling};
+use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::kernels::laid::{Laid, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
@@ -17,10 +18,10 @@ const NEVER_ROWS: i64 = 1 << 40;
 /// Largest register tiles of a matrix product, beside those that the template takes by itself.
 const TILE_ROWS: [i64; 2] = [8, 4];
 /// Rows of the register tiles that there are, largest first (`kTileRows` of `gemm.h`, with the widest vectors).
-const TILES: [i64; 6] = [14, 13, 8, 4, 2, 1];
+const TILES: [i64; 6] = constants::TILE_ROWS;
 /// Rows up to which the best tiles are planned, and as how many a tile counts at least (`kPlannedRows`, `kTileLeast`).
-const PLANNED_ROWS: i64 = 56;
-const TILE_LEAST: i64 = 6;
+const PLANNED_ROWS: i64 = constants::PLANNED_ROWS;
+const TILE_LEAST: i64 = constants::TILE_LEAST;
 /// Rows that a register tile costs at least: sums of fewer wait for each other.
 const LEAST_ROWS: f64 = 4.0;
 
@@ -138,14 +139,6 @@ fn tiles_of(rows: i64, most: i64) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::headers::numbers::{number, numbers};
-
-    #[test]
-    fn register_tiles_are_those_of_the_header() {
-        assert_eq!(TILES.to_vec(), numbers("gemm.h", "kTileRows"));
-        assert_eq!(PLANNED_ROWS, number("gemm.h", "kPlannedRows"));
-        assert_eq!(TILE_LEAST, number("gemm.h", "kTileLeast"));
-    }
 
     #[test]
     fn tiles_cover_all_rows_and_are_large_where_that_can_be() {

@@ -3,6 +3,7 @@
 //! A large tile reads each operand less often; a small one leaves work for every multiprocessor. The largest that still
 //! gives every multiprocessor a tile is taken.
 
+use crate::constants;
 use crate::dtype::DType;
 use crate::kernels::conv::windows::{WindowBlock, window_blocks};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
@@ -16,13 +17,13 @@ const FEW_ROWS: i64 = GpuTarget::FEW_ROWS;
 /// Rows or columns that large tiles would leave mostly empty.
 const NARROW: i64 = GpuTarget::SKINNY_ROWS;
 /// Columns that matrix units multiply by a few rows at a time: `gpu/skinny.h`.
-const FEW_COLUMNS: i64 = 16;
+const FEW_COLUMNS: i64 = constants::SKINNY_COLUMNS;
 /// Tiles that keep the multiprocessors of a large GPU busy.
 const ENOUGH_TILES: i64 = 96;
 /// Tiles of which some multiprocessor of an H100, of 132, has more than one.
 const SEVERAL_TILES: i64 = 133;
 /// Threads of a block.
-const THREADS: i64 = 256;
+const THREADS: i64 = constants::SKINNY_THREADS;
 /// Shared memory that is left to what templates declare.
 const KEPT_FREE: i64 = 6 * 1024;
 /// Neighbouring threads that make whole memory transactions.
@@ -48,9 +49,9 @@ const BROUGHT_UNITS: [UnitTile; 7] = [
     UNITS[4],
 ];
 /// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
-const COPIERS: i64 = 128;
+const COPIERS: i64 = constants::COPIERS;
 /// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
-const SPAN: i64 = 32;
+const SPAN: i64 = constants::SPAN;
 const SPANS: i64 = 8 * 16 * (SPAN + RESULT_PAD) * 4;
 /// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
 /// end earlier, measured on an H100; so do more threads where a multiprocessor has one block. 64 by 64 stands twice: as many blocks
@@ -71,11 +72,13 @@ const TYPICAL_UNITS: usize = 1;
 const TYPICAL_BROUGHT_UNITS: usize = 2;
 /// Bytes of a piece along the depth, and pieces in the ring of `gpu/unit_fill.h` (`kRing`).
 const UNIT_BYTES: i64 = ROW_BYTES;
-const RING: i64 = 4;
+const RING: i64 = constants::PIECE_PLACES;
 /// Rows and columns of `f32` up to which slices of a block share the depth of a longer piece.
 const SLICED: i64 = 64;
+/// Threads with roles have as many places.
+const _: () = assert!(constants::RING == constants::PIECE_PLACES);
 /// Floats between rows of results there, beside the columns (`kResultPad`).
-const RESULT_PAD: i64 = 8;
+const RESULT_PAD: i64 = constants::RESULT_PAD;
 /// Rows and columns of tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
 const PLAIN: [(i64, i64); 4] = [(128, 128), (64, 64), (32, 32), (16, 32)];
 /// The tile of ordinary units where sizes are not known.
@@ -235,7 +238,7 @@ pub(in crate::kernels) fn of_product(
 
 /// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
 /// what `gpu/skinny.h` takes as given.
-pub(crate) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
     let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
         let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
         along.is(1)

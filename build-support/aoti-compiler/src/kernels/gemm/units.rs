@@ -1,6 +1,7 @@
 //! What products on the matrix units of processors have in common (`gemm_units.h`).
 
 use super::{Operand, Site, TILE_ROWS};
+use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::kernels::scratch::{PANEL, aligned, round_up};
@@ -9,14 +10,14 @@ use crate::symbolic::Expr;
 use crate::target::Target;
 
 /// Rows and depth of two tiles of matrix units (`kGemmUnitRows` and `kUnitDepth` of `gemm_units.h`).
-const UNIT_ROWS: i64 = 32;
-const UNIT_DEPTH: i64 = 32;
+const UNIT_ROWS: i64 = constants::GEMM_UNIT_ROWS;
+const UNIT_DEPTH: i64 = constants::UNIT_DEPTH;
 /// Rows from which on matrix units are used (`kUnitLeastRows` of `gemm_units.h`).
-const UNIT_LEAST_ROWS: i64 = 48;
+const UNIT_LEAST_ROWS: i64 = constants::UNIT_LEAST_ROWS;
 /// Numbers of a block of rows whose planes are made at a time, and rows of it at least and at most (`kUnitBlock` and
 /// `kUnitBlockRows`).
-const UNIT_BLOCK: i64 = 196_608;
-const UNIT_BLOCK_ROWS: [i64; 2] = [64, 256];
+const UNIT_BLOCK: i64 = constants::UNIT_BLOCK;
+const UNIT_BLOCK_ROWS: [i64; 2] = constants::UNIT_BLOCK_ROWS;
 /// Bytes of the planes of a number.
 const PLANE_BYTES: i64 = 6;
 /// Multiply-adds that matrix units must save, as they need code of their own: a small network's library stays small.
@@ -87,19 +88,4 @@ pub(super) fn scratch(site: &Site, beside: Expr, plain: Scratch) -> Scratch {
     let [m, _, k] = site.sizes;
     let bytes = &planes(m, k) + &beside;
     Scratch { units: Some(aligned(&bytes.maximum(&plain.worker), site.target)), ..plain }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::{number, numbers};
-
-    #[test]
-    fn sizes_are_those_of_the_header() {
-        assert_eq!(UNIT_ROWS, number("gemm_units.h", "kGemmUnitRows"));
-        assert_eq!(UNIT_DEPTH, number("gemm_units.h", "kUnitDepth"));
-        assert_eq!(UNIT_LEAST_ROWS, number("gemm_units.h", "kUnitLeastRows"));
-        assert_eq!(UNIT_BLOCK, number("gemm_units.h", "kUnitBlock"));
-        assert_eq!(UNIT_BLOCK_ROWS.to_vec(), numbers("gemm_units.h", "kUnitBlockRows"));
-    }
 }

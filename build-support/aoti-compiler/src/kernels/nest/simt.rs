@@ -4,6 +4,7 @@
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
 use super::{contiguous, scatter};
+use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::kernels::axis_ops::sorting;
 use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
@@ -29,7 +30,7 @@ const MANY_ROWS: i64 = 1 << 14;
 /// Rows up to which each may have a multiprocessor.
 const FEW_ROWS: i64 = 512;
 /// Neighbouring elements that a thread has of a row that a block scans (`kScanned` of `gpu/scan.h`).
-const SCANNED_AT_ONCE: i64 = 4;
+const SCANNED_AT_ONCE: i64 = constants::SCANNED;
 /// Inner positions up to which one thread does them alone.
 const ALONE: i64 = 16;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
@@ -318,15 +319,4 @@ fn whole_loads<'a>(program: &Program, accesses: impl Iterator<Item = &'a Access>
 fn in_order(program: &Program, nest: &Nest, ranges: &dyn Ranges) -> Vec<usize> {
     let apart = Scatter::of(program, nest, ranges).map(|own| own.apart()).unwrap_or_default();
     (0..nest.axes.len()).filter(|axis| !apart.contains(axis)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(SCANNED_AT_ONCE, number("gpu/scan.h", "kScanned"));
-    }
 }

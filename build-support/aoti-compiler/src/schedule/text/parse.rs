@@ -146,15 +146,7 @@ pub(super) fn lanes(cursor: &mut Cursor<'_>) -> Result<Lanes, SyntaxError> {
 }
 
 pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxError> {
-    let words = [
-        ("few", Multiplier::Few),
-        ("few_units", Multiplier::FewUnits),
-        ("threads", Multiplier::Threads),
-        ("windows", Multiplier::Windows),
-        ("units", Multiplier::Units),
-        ("tf32", Multiplier::RoundedUnits),
-    ];
-    one_of(cursor, "by", words)
+    one_of(cursor, "by", Multiplier::ALL.map(|by| (by.row().word, by)))
 }
 
 fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {

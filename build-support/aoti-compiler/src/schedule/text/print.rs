@@ -2,8 +2,8 @@
 
 use crate::graph::text::{Detail, bracketed, quoted};
 use crate::kernels::mapping::{
-    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
-    Scattering, Split, Teams, Tile,
+    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Rows, Scattering,
+    Split, Teams, Tile,
 };
 use crate::kernels::{Choice, Form, Packing, Scratch};
 use crate::loops;
@@ -128,17 +128,6 @@ pub(super) fn block_text(block: Block) -> String {
     }
 }
 
-pub(super) fn multiplier_text(by: Multiplier) -> &'static str {
-    match by {
-        Multiplier::Few => "few",
-        Multiplier::FewUnits => "few_units",
-        Multiplier::Threads => "threads",
-        Multiplier::Windows => "windows",
-        Multiplier::Units => "units",
-        Multiplier::RoundedUnits => "tf32",
-    }
-}
-
 /// Blocks that share a tile, where there are several.
 pub(super) fn blocks_text(blocks: i64) -> String {
     if blocks == 1 { String::new() } else { format!(" blocks {blocks}") }
@@ -165,7 +154,7 @@ fn mapping(mapping: &Mapping) -> String {
             shared,
             index,
         })) => {
-            let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
+            let (by, blocks) = (by.row().word, blocks_text(*blocks));
             let copiers = if *copiers == 0 { String::new() } else { format!(" copiers {copiers}") };
             let heads = if *heads == 1 { String::new() } else { format!(" heads {heads}") };
             format!(

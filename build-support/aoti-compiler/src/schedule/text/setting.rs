@@ -2,9 +2,7 @@
 //! `channels-last`.
 
 use super::parse::{algorithm, block, blocks, lanes, meeting, multiplier, pair, rows, split};
-use super::print::{
-    block_text, blocks_text, lanes_text, meeting_text, multiplier_text, rows_text, split_text,
-};
+use super::print::{block_text, blocks_text, lanes_text, meeting_text, rows_text, split_text};
 use crate::diagnostic::Diagnostics;
 use crate::kernels::mapping::Block;
 use crate::loops::Channels;
@@ -32,7 +30,7 @@ impl fmt::Display for Setting {
                 write!(f, " split {split} lanes {lanes} grain {enough}{}", block_text(*block))
             }
             Layout::Tile { by, rows, columns, threads, blocks } => {
-                let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
+                let (by, blocks) = (by.row().word, blocks_text(*blocks));
                 write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
             Layout::Teams { size, rows } => write!(f, " team {size} rows {}", rows_text(*rows)),

@@ -1,7 +1,6 @@
 //! Which tiles products and convolutions get.
 
 use super::*;
-use crate::codegen::headers::numbers::number;
 use crate::loops::KernelKind;
 use crate::loops::text::parse;
 use crate::target::Tf32;
@@ -30,17 +29,6 @@ fn product_on(dtype: &str, m: &str, n: i64, k: i64, target: GpuTarget) -> Tile {
 
 fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {
     (tile.by, tile.rows, tile.columns)
-}
-
-#[test]
-fn sizes_are_those_of_the_headers() {
-    assert_eq!(RING, number("gpu/unit_fill.h", "kRing"));
-    assert_eq!(RESULT_PAD, number("gpu/unit_fill.h", "kResultPad"));
-    assert_eq!(COPIERS, number("gpu/roles.h", "kCopiers"));
-    assert_eq!(RING, number("gpu/roles.h", "kPiecePlaces"));
-    assert_eq!(SPAN, number("gpu/unit_roles.h", "kSpan"));
-    assert_eq!(THREADS, number("gpu/skinny.h", "kSkinnyThreads"));
-    assert_eq!(FEW_COLUMNS, number("gpu/skinny.h", "kSkinnyColumns"));
 }
 
 #[test]

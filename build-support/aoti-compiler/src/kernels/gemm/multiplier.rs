@@ -1,0 +1,169 @@
+//! Who multiplies in the tiles of a GPU: a row for each, beside the choice of tiles (`tiles.rs`).
+
+use super::tiles::is_of_whole_loads;
+use crate::dtype::DType;
+use crate::kernels::mapping::Tile;
+use crate::kernels::{Call, Parameter};
+use crate::loops::{MatMul, Program};
+use crate::target::GpuTarget;
+
+/// Who multiplies in a tile of a contraction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Multiplier {
+    /// Threads that share the depth of a few rows, for which memory is the limit.
+    Few,
+    /// Matrix units, of a few rows of halves, for which memory is the limit.
+    FewUnits,
+    /// Threads with a few sums each.
+    Threads,
+    /// Threads with the windows of neighbouring outputs of a convolution: `conv/windows.rs`.
+    Windows,
+    /// Matrix units, where the device has them.
+    Units,
+    /// Matrix units, of `f32` that is rounded to TF32.
+    RoundedUnits,
+}
+
+/// What is known of one.
+pub(crate) struct Row {
+    /// Its name in records and text forms.
+    pub(crate) word: &'static str,
+    /// For people.
+    pub(crate) description: &'static str,
+    /// The header of its code for contractions.
+    pub(crate) header: fn(&Tile) -> &'static str,
+    /// Whether it multiplies the operands of a product as they are, or those of another kernel.
+    pub(crate) fits: fn(Option<(&Program, &MatMul)>, &GpuTarget) -> bool,
+    /// Neighbouring results of a type that an epilogue gets at a time, at most.
+    pub(crate) lanes: fn(DType) -> i64,
+    /// Whether weights are what takes the time, so that it asks for them before earlier kernels have ended.
+    pub(crate) is_of_few: bool,
+    /// The call for a tile up to its operands.
+    pub(crate) call: fn(&Tile, &Asked) -> Call<&'static str>,
+}
+
+/// What a tile is asked for.
+pub(crate) struct Asked {
+    /// Neighbouring results that the epilogue gets at a time.
+    pub(crate) lanes: i64,
+    /// Whether weights may be asked for early.
+    pub(crate) early: bool,
+}
+
+/// What most are given before their operands.
+const PLACE: [&str; 5] = ["row0", "column0", "m", "n", "k"];
+/// The same without rows, of which there is one block.
+const COLUMN: [&str; 4] = ["column0", "m", "n", "k"];
+/// Bytes of neighbouring results that matrix units hand to an epilogue at a time.
+const RESULT_BYTES: i64 = 16;
+
+static FEW: Row = Row {
+    word: "few",
+    description: "threads that share a row",
+    header: |_| "gpu/contract.h",
+    fits: |_, _| true,
+    lanes: |_| 1,
+    is_of_few: true,
+    call: |tile, asked| {
+        let sizes = [Parameter::Sum, number(tile.rows), number(tile.columns)];
+        Call::new("contract_few", COLUMN).with(sizes.into_iter().chain(early(asked)))
+    },
+};
+
+static FEW_UNITS: Row = Row {
+    word: "few_units",
+    description: "matrix units, weights read once",
+    header: |_| "gpu/skinny.h",
+    fits: |product, gpu| {
+        let is_whole = |(program, matmul): (&Program, &MatMul)| {
+            matmul.dtype.is_half() && is_of_whole_loads(program, matmul, gpu)
+        };
+        product.is_some_and(is_whole)
+    },
+    lanes: |_| 1,
+    is_of_few: true,
+    call: |tile, asked| {
+        let sizes = [Parameter::Element, number(tile.rows)];
+        Call::new("contract_skinny", COLUMN).with(sizes.into_iter().chain(early(asked)))
+    },
+};
+
+static THREADS: Row = Row {
+    word: "threads",
+    description: "threads",
+    header: |_| "gpu/contract.h",
+    fits: |_, _| true,
+    lanes: |_| 4,
+    is_of_few: false,
+    call: |tile, asked| Call::new("contract", PLACE).with(sizes(Parameter::Sum, tile, asked)),
+};
+
+static WINDOWS: Row =
+    Row { word: "windows", description: "threads with windows", header: |_| "gpu/windows.h", ..THREADS };
+
+static UNITS: Row = Row {
+    word: "units",
+    description: "matrix units",
+    header: |tile| if tile.copiers > 0 { "gpu/unit_roles.h" } else { "gpu/units.h" },
+    fits: widens_nothing,
+    lanes: |dtype| RESULT_BYTES / dtype.size() as i64,
+    is_of_few: false,
+    call: |tile, asked| {
+        if tile.copiers == 0 {
+            return Call::new("contract_units", PLACE).with(sizes(Parameter::Element, tile, asked));
+        }
+        let parameters = [Parameter::Element, number(tile.rows), number(tile.columns), number(asked.lanes)];
+        Call::new("contract_brought", ["role"].into_iter().chain(PLACE)).with(parameters)
+    },
+};
+
+static ROUNDED_UNITS: Row = Row {
+    word: "tf32",
+    description: "matrix units as TF32",
+    header: |_| "gpu/units.h",
+    call: |tile, asked| Call::new("contract_units", PLACE).with(sizes("Tf32".into(), tile, asked)),
+    ..UNITS
+};
+
+impl Multiplier {
+    /// All of them.
+    pub const ALL: [Multiplier; 6] = [
+        Multiplier::Few,
+        Multiplier::FewUnits,
+        Multiplier::Threads,
+        Multiplier::Windows,
+        Multiplier::Units,
+        Multiplier::RoundedUnits,
+    ];
+
+    /// What is known of it.
+    pub(crate) fn row(self) -> &'static Row {
+        match self {
+            Multiplier::Few => &FEW,
+            Multiplier::FewUnits => &FEW_UNITS,
+            Multiplier::Threads => &THREADS,
+            Multiplier::Windows => &WINDOWS,
+            Multiplier::Units => &UNITS,
+            Multiplier::RoundedUnits => &ROUNDED_UNITS,
+        }
+    }
+}
+
+fn widens_nothing(product: Option<(&Program, &MatMul)>, _: &GpuTarget) -> bool {
+    product.is_none_or(|(program, matmul)| !matmul.widens(program))
+}
+
+fn number(value: i64) -> Parameter {
+    value.to_string().into()
+}
+
+/// Elements, sizes of a tile, lanes of the epilogue, and the blocks that share the tile where there are several.
+fn sizes(element: Parameter, tile: &Tile, asked: &Asked) -> Vec<Parameter> {
+    let Tile { rows, columns, threads, blocks, .. } = *tile;
+    let numbers = [rows, columns, threads, asked.lanes].into_iter().chain((blocks != 1).then_some(blocks));
+    [element].into_iter().chain(numbers.map(number)).collect()
+}
+
+fn early(asked: &Asked) -> Option<Parameter> {
+    asked.early.then(|| "true".into())
+}
