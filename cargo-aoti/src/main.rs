@@ -6,6 +6,7 @@
 mod arguments;
 mod bug;
 mod case;
+mod chosen;
 mod code;
 mod commands;
 mod dims;
@@ -17,6 +18,7 @@ mod rates;
 mod settings;
 mod single;
 mod system;
+mod table;
 mod tensors;
 mod terminal;
 mod timings;
@@ -40,13 +42,16 @@ fn main() -> ExitCode {
         progress::interrupted();
         std::process::exit(130);
     });
-    let overrides = cli.global.config;
+    let (overrides, is_json) = (cli.global.config, cli.command.reports_failures_as_json());
     let result = settings.and_then(|settings| {
         commands::run(cli.command, &commands::Context { environment, terminal, settings, overrides })
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            if is_json {
+                failure.findings().iter().for_each(|finding| commands::print_json(finding));
+            }
             terminal.failure(&failure);
             ExitCode::from(failure.exit_code())
         }

@@ -64,6 +64,11 @@ impl Shown {
         self.bar.suspend(|| self.terminal.warn(message));
     }
 
+    /// A status line above the bar, of which nothing stays behind.
+    pub(crate) fn say(&self, verb: &str, message: &str) {
+        self.status(verb, message);
+    }
+
     fn status(&self, verb: &str, message: &str) {
         self.bar.suspend(|| self.terminal.status(verb, message));
     }

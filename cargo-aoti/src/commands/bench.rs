@@ -4,11 +4,11 @@ mod on_device;
 mod profile;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aoti_build::{LinkKind, Tf32};
-use aoti_compiler::compile::{self, Options};
+use aoti_build::LinkKind;
+use aoti_compiler::compile;
 use aoti_compiler::loops::work::Work;
 use aoti_runtime::{AnyView, Device, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
@@ -18,6 +18,7 @@ use self::profile::Limit;
 use super::{Context, print, print_json};
 use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
+use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
 use crate::memory;
@@ -28,7 +29,7 @@ use crate::single;
 /// Measures the latency of a model on this machine
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A case's folder, or a model file
+    /// A model of the project by name, a model file, or a case's folder
     model: PathBuf,
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
     /// Size of an open dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
@@ -73,18 +74,18 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let session = single::session(context, !arguments.no_cache)?;
     // What is wrong with the command line is said before what is wrong with files.
     single::check_level(&session, arguments.device, &arguments.level)?;
-    let (path, case) = case::model_file(&arguments.model)?;
-    dims::check(&path, &arguments.dim, &context.environment)?;
+    let chosen = Chosen::find(&arguments.model, context)?;
+    dims::check(&chosen, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
     let (device, levels) = (arguments.device, vec![arguments.level.clone()]);
-    let numerics = arguments.rounding.or(Tf32::default());
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics.clone(), &progress);
+    let (numerics, model) = (arguments.rounding.or(chosen.numerics()), &chosen.model);
+    let single = single::build(&session, model, LinkKind::Dylib, device, levels, numerics.clone(), &progress);
     progress.finish();
     let single = single?;
     let compile_ms = begun.elapsed().as_millis();
     let (model, info) = single.load()?;
-    let from_case = || case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
+    let from_case = || chosen.case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
     let file = arguments.inputs.clone().or_else(from_case);
     let inputs = super::run::inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
@@ -110,11 +111,18 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
             Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
         };
-        let work = kernel_work(&path, (compiled_for, numerics), &views, &context.environment)?;
+        let work = kernel_work(&chosen, compiled_for, numerics, &views)?;
         Some(match device {
             Device::Cpu => {
-                let rates = Rates::here(context.environment.cache_directory().as_deref(), threads, false);
-                profile::measure(&model, &views, executor, limit, &work)?.against(Limit::Machine(rates))
+                let folder = context.environment.cache_directory();
+                let measured = profile::measure(&model, &views, executor, limit, &work)?;
+                let profile =
+                    measured.against(Limit::Machine(Rates::here(folder.as_deref(), threads, false)));
+                if profile.is_doubtful() {
+                    profile.against(Limit::Machine(Rates::doubted(folder.as_deref(), threads)))
+                } else {
+                    profile
+                }
             }
             Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
         })
@@ -136,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if arguments.output.is_json() {
         print_json(&report.json())
     } else {
-        print(&report.text())
+        print(&report.text(arguments.output.width()));
     }
     Ok(())
 }
@@ -180,7 +188,7 @@ impl Report<'_> {
         object
     }
 
-    fn text(&self) -> String {
+    fn text(&self, width: Option<usize>) -> String {
         let Report { name, level, device, compile_ms, library_bytes, workspace_bytes, threads, .. } = self;
         let (median, least, n) = (self.median(), self.micros[0], self.micros.len());
         let mut text = format!(
@@ -193,7 +201,7 @@ impl Report<'_> {
             ));
         }
         if let Some(profile) = &self.profile {
-            text.push_str(&profile.table());
+            text.push_str(&profile.table(width));
         }
         text
     }
@@ -202,29 +210,16 @@ impl Report<'_> {
 /// How much each kernel does for inputs of these sizes: the compiler knows, as it is a function of the model and of the levels
 /// or the GPUs that it is compiled for.
 fn kernel_work(
-    path: &Path,
-    ((levels, gpus), numerics): ((Vec<String>, Vec<String>), Numerics),
+    chosen: &Chosen,
+    (levels, gpus): (Vec<String>, Vec<String>),
+    numerics: Numerics,
     views: &[AnyView<'_>],
-    environment: &aoti_toolchain::Environment,
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
-    let options = Options {
-        name: single::name_of(path),
-        package: String::new(),
-        levels,
-        gpus,
-        embed_weights: true,
-        named_weights: false,
-        tf32: numerics.tf32,
-        libraries: numerics.libraries,
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: single::read_operators(environment)?,
-    };
+    let options = chosen.options(levels, gpus, numerics)?;
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
-    let work = compile::kernel_work(memory::model(path)?, &options, &sizes);
-    Ok(work.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?.into_iter().collect())
+    let work = compile::kernel_work(memory::model(chosen.path())?, &options, &sizes);
+    Ok(work?.into_iter().collect())
 }
 
 /// Whether enough was run for the clocks and the caches to settle: a tenth of the time.

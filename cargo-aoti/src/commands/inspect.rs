@@ -1,35 +1,30 @@
 //! `inspect`: a model's signature, and what it is compiled to.
 
 mod choices;
+mod ops;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
-use aoti_compiler::diagnostic::Diagnostics;
-use aoti_compiler::frontend::{self, onnx, onnx::Support};
 use aoti_compiler::names;
-use aoti_compiler::operators::Operators;
+use aoti_compiler::schedule::Explanation;
 use aoti_compiler::target::GpuTarget;
-use aoti_compiler::transform::decompose::{self, Entry, Registry};
-use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
 use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
-use crate::arguments::{Numerics, Output, Rounding};
-use crate::case;
+use crate::arguments::{Output, Rounding};
+use crate::chosen::Chosen;
 use crate::failure::Failure;
 use crate::memory;
-use crate::single;
+use crate::table;
 
 /// Shows a model's signature, its operators, or the text of any stage of its compilation
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A model file, or a case's folder
+    /// A model of the project by name, a model file, or a case's folder
     #[arg(required_unless_present = "ops")]
     model: Option<PathBuf>,
     /// Print the text of one stage
@@ -53,7 +48,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 /// A stage that has a text.
@@ -87,52 +82,33 @@ enum Stage {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let Some(path) = &arguments.model else {
-        all_operators(arguments.output.is_json());
+        ops::all(arguments.output.is_json());
         return Ok(());
     };
-    let (path, _) = case::model_file(path)?;
-    let model = memory::model(&path)?;
-    let name = single::name_of(&path);
-    let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
-    if arguments.output.is_json() && (arguments.ops || arguments.emit.is_some() || arguments.explain_fusion) {
-        let message = "`--format json` is for a model's signature and for the list of operators";
-        return Err(Failure::Usage(message.to_owned()));
-    }
+    let chosen = Chosen::find(path, context)?;
+    let model = memory::model(chosen.path())?;
+    let output = arguments.output;
     if arguments.ops {
-        return operators_of(&name, model.file, context);
+        return ops::of_model(&chosen, model.file, output);
     }
-    let Numerics { tf32, libraries } = arguments.rounding.or(single::numerics_of(&path)?);
+    let numerics = arguments.rounding.or(chosen.numerics());
     let levels = arguments.level.iter().cloned();
     let (gpus, levels) = levels.partition(|level| GpuTarget::named(level).is_some());
-    let options = Options {
-        name,
-        package: String::new(),
-        levels,
-        gpus,
-        embed_weights: true,
-        named_weights: arguments.named_weights,
-        tf32,
-        libraries,
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: single::read_operators(&context.environment)?,
-    };
+    let options =
+        Options { named_weights: arguments.named_weights, ..chosen.options(levels, gpus, numerics)? };
     if arguments.choices {
-        return choices::run(model, &path, &options, arguments.output.is_json());
+        return choices::run(model, chosen.path(), &options, output);
     }
     if arguments.explain_fusion {
-        for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
-            print(&format!("{explanation}\n"));
-        }
+        fusion(&compile::explain_fusion(model, &options)?, output);
         return Ok(());
     }
     let Some(stage) = arguments.emit else {
-        let bundle = compile::compile(model, &options).map_err(refuse)?;
-        if arguments.output.is_json() {
+        let bundle = compile::compile(model, &options)?;
+        if output.is_json() {
             print_json(&signature_json(&bundle.interface));
         } else {
-            print(&signature(&bundle.interface));
+            print(&table::fit(&signature(&bundle.interface), output.width()));
         }
         return Ok(());
     };
@@ -150,81 +126,38 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         Stage::Cuda => Emit::Cuda,
         Stage::Hip => Emit::Hip,
     };
-    print(&compile::emit(model, &options, emit).map_err(refuse)?);
-    Ok(())
-}
-
-/// Prints the operators of a model.
-fn operators_of(name: &str, file: Bytes, context: &Context) -> Result<(), Failure> {
-    let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
-    if frontend::text::is_text(&file) {
-        let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
-        return Err(Failure::User(message.to_owned()));
-    }
-    let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
-    if onnx::is_onnx(&file) {
-        let all = onnx::operators_of(file, &declared).map_err(refuse)?;
-        let lines = all.iter().map(|(name, (count, support))| onnx_line(name, *count, *support));
-        print(&lines.collect::<String>());
-        return Ok(());
-    }
-    let program = frontend::import(name, file).map_err(refuse)?;
-    print(&operators(&program, &declared));
-    Ok(())
-}
-
-/// How an operator is marked that the project brings.
-const PROJECTS_OWN: &str = "  (the project's own)";
-
-/// All operators that are supported, those of ONNX with their domains.
-fn all_operators(is_json: bool) {
-    let registry = Registry::new();
-    let named = |(domain, name): (&str, &str)| {
-        format!("{}::{name}", if domain.is_empty() { "ai.onnx" } else { domain })
-    };
-    let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
-    if is_json {
-        let names: Vec<&str> = registry.names().collect();
-        print_json(&json!({ "reason": "operators", "operators": names, "onnx": of_onnx }));
+    let text = compile::emit(model, &options, emit)?;
+    if output.is_json() {
+        let stage = stage.to_possible_value();
+        let stage = stage.as_ref().map(|stage| stage.get_name());
+        print_json(&json!({ "reason": "text", "stage": stage, "text": text }));
     } else {
-        let own = registry.names().fold(String::new(), |text, name| text + name + "\n");
-        print(&of_onnx.iter().fold(own, |text, name| text + name + "\n"));
+        print(&text);
     }
+    Ok(())
 }
 
-/// What `--ops` says of an operator of ONNX.
-fn onnx_line(name: &str, count: usize, support: Support) -> String {
-    let mark = match support {
-        Support::Rule => String::new(),
-        Support::Function => "  (a function of the model)".to_owned(),
-        Support::Project => PROJECTS_OWN.to_owned(),
-        Support::Refused(reason) => format!("  (not supported: {reason})"),
-        Support::None => "  (not supported)".to_owned(),
-    };
-    format!("{count:6}  {name}{mark}\n")
-}
-
-fn operators(program: &Program, declared: &Operators) -> String {
-    fn count<'a>(program: &'a Program, counts: &mut BTreeMap<&'a str, usize>) {
-        for call in &program.calls {
-            *counts.entry(&call.target).or_default() += 1;
-            call.args.iter().filter_map(|(_, arg)| arg.graph()).for_each(|body| count(body, counts));
+/// Prints which kernels became one and which did not: those that did first, then by what it would have saved.
+fn fusion(explanations: &[Explanation], output: Output) {
+    let (mut fused, mut apart): (Vec<_>, Vec<_>) =
+        explanations.iter().partition(|explanation| explanation.refusal.is_none());
+    if output.is_json() {
+        for explanation in explanations {
+            let Explanation { producer, consumer, refusal, costs } = explanation;
+            print_json(&json!({
+                "reason": "fusion", "producer": producer, "consumer": consumer, "fused": refusal.is_none(),
+                "refusal": refusal.as_ref().map(ToString::to_string),
+                "cost_apart": costs.map(|costs| costs.apart), "cost_fused": costs.map(|costs| costs.fused),
+            }));
         }
+        return;
     }
-    let registry = Registry::new();
-    let mut counts = BTreeMap::new();
-    count(program, &mut counts);
-    let line = |(name, count): (&&str, &usize)| {
-        let mark = match registry.entry(name) {
-            Some(Entry::Rule(_)) => String::new(),
-            Some(Entry::Refused(refusal)) => format!("  (not supported: {})", refusal.reason),
-            None if decompose::is_structural(name) => String::new(),
-            None if declared.has(name) => PROJECTS_OWN.to_owned(),
-            None => "  (not supported)".to_owned(),
-        };
-        format!("{count:6}  {name}{mark}\n")
-    };
-    counts.iter().map(line).collect()
+    let gain = |explanation: &Explanation| explanation.costs.map_or(0.0, |costs| costs.apart - costs.fused);
+    fused.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    apart.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    let mut text = format!("{} pairs of kernels became one, {} did not\n", fused.len(), apart.len());
+    fused.iter().chain(&apart).for_each(|explanation| text.push_str(&format!("{explanation}\n")));
+    print(&table::fit(&text, output.width()));
 }
 
 fn signature(interface: &Interface) -> String {

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Folder of the project
     path: PathBuf,
     #[command(flatten)]
-    options: Options,
+    pub(crate) options: Options,
 }
 
 /// Makes a cargo project of a folder, or adds to a cargo project what it needs to compile models
@@ -38,11 +38,11 @@ pub(crate) struct InitArguments {
     #[arg(default_value = ".")]
     path: PathBuf,
     #[command(flatten)]
-    options: Options,
+    pub(crate) options: Options,
 }
 
 #[derive(Args, Debug)]
-struct Options {
+pub(crate) struct Options {
     /// A model to copy into it: a file, or a case's folder
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
@@ -53,7 +53,7 @@ struct Options {
     #[arg(long, value_name = "FOLDER")]
     sources: Option<PathBuf>,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 const BUILD: &str = "\
@@ -127,8 +127,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         rates: None,
         operators: Vec::new(),
     };
-    let bundle =
-        compile::compile(model, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+    let bundle = compile::compile(model, &options)?;
     Ok(Chosen { path, file: format!("{name}.{extension}"), identifier, interface: bundle.interface })
 }
 
