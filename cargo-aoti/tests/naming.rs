@@ -160,7 +160,8 @@ fn new_projects_may_have_operators_of_their_own() {
     ends(folder.path(), &["new", "mine"], 0);
     let project = folder.path().join("mine");
     let manifest = fs::read_to_string(examples.join("Cargo.toml")).unwrap();
-    let operators = manifest.split_once("[package.metadata.aoti.operators").unwrap().1;
+    let (_, operators) = manifest.split_once("[package.metadata.aoti.operators").unwrap();
+    let (operators, _) = operators.split_once("[dependencies]").unwrap();
     let own = fs::read_to_string(project.join("Cargo.toml")).unwrap();
     write(&project, "Cargo.toml", &format!("{own}\n[package.metadata.aoti.operators{operators}"));
     for file in fs::read_dir(examples.join("operators")).into_iter().flatten().flatten() {
