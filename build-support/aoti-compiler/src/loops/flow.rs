@@ -8,7 +8,10 @@
 //! position that its check lets pass. Where a buffer has no coordinates any more, its offsets are looked at.
 
 use super::cover::Cover;
-use super::{Access, Axis, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage, Term, TermId};
+use super::{
+    Access, Axis, Effect, Guard, Index, Kernel, KernelKind, Nest, Program, Stage, Storage, Term, TermId,
+    guard,
+};
 use crate::graph::Combine;
 use crate::symbolic::{Expr, Extremes, Interval, RangeTable, Ranges, Symbol};
 
@@ -65,6 +68,8 @@ struct Flow<'a> {
 struct Touch<'a> {
     stage: usize,
     access: &'a Access,
+    /// Where one does not hold, nothing is touched.
+    guards: &'a [Guard],
     combine: Combine,
 }
 
@@ -93,7 +98,7 @@ impl<'a> Flow<'a> {
     fn loads(&self) -> Vec<Touch<'a>> {
         let stages = self.own.stages.iter().enumerate();
         let loads = stages.flat_map(|(stage, own)| {
-            own.loads().map(move |(access, _)| Touch { stage, access, combine: Combine::Set })
+            own.loads().map(move |(access, guards)| Touch { stage, access, guards, combine: Combine::Set })
         });
         let met = self.stores().into_iter().filter(|store| {
             store.combine != Combine::Set && self.program.buffers[store.access.buffer].storage.is_row()
@@ -105,7 +110,9 @@ impl<'a> Flow<'a> {
         let stages = self.own.stages.iter().enumerate();
         let stores = stages.flat_map(|(stage, own)| {
             own.effects.iter().filter_map(move |effect| match effect {
-                Effect::Store { access, combine, .. } => Some(Touch { stage, access, combine: *combine }),
+                Effect::Store { access, combine, .. } => {
+                    Some(Touch { stage, access, guards: &[], combine: *combine })
+                }
                 Effect::Accumulate { .. } => None,
             })
         });
@@ -192,7 +199,7 @@ impl<'a> Flow<'a> {
 
     /// Whether the offsets of two accesses are never equal, for sizes that are known only when the model runs.
     fn offsets_are_apart(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
-        self.both_offsets(one, other).is_some_and(|offsets| self.never_meet(&offsets, self.own.axes))
+        self.both_offsets(one, other).iter().any(|offsets| self.never_meet(offsets, self.own.axes))
     }
 
     /// Whether two offsets are never equal: one is always the larger, or they only meet at one position of an axis, and what is
@@ -219,10 +226,27 @@ impl<'a> Flow<'a> {
         (step == other_step && all).then_some([one, other])
     }
 
-    /// The offsets of two accesses, less those at which they cannot be equal: where one step of an inner loop of one leads past all
-    /// that the other touches, they are equal at its first position at most.
-    fn both_offsets(&self, one: &Touch<'_>, other: &Touch<'_>) -> Option<[Offsets; 2]> {
-        let mut offsets = [self.offsets(one)?, self.offsets(other)?];
+    /// The offsets of two accesses, as they stand and with guarded coordinates as axes.
+    fn both_offsets(&self, one: &Touch<'_>, other: &Touch<'_>) -> Vec<[Offsets; 2]> {
+        let Some(plain) = self.offsets(one).zip(self.offsets(other)) else { return vec![] };
+        let guarded = [one, other].iter().any(|touch| !touch.guards.is_empty());
+        let inside = guarded.then(|| Some((self.inside(one, &plain.0)?, self.inside(other, &plain.1)?)));
+        let ways = std::iter::once(plain).chain(inside.flatten());
+        ways.filter_map(|(a, b)| self.meeting(one, other, [a, b])).collect()
+    }
+
+    /// The offsets where the guards hold.
+    fn inside(&self, touch: &Touch<'_>, offsets: &Offsets) -> Option<Offsets> {
+        let Offsets { direct, more, mut table } = offsets.clone();
+        let axes: Vec<Axis> =
+            self.own.axes.iter().chain(&self.own.stages[touch.stage].axes).cloned().collect();
+        let direct = guard::inside(direct, touch.guards, &axes, &mut table, &mut |_, _| true)?;
+        Some(Offsets { direct, more, table })
+    }
+
+    /// Two offsets less those at which they cannot be equal: where one step of an inner loop of one leads past all that the other
+    /// touches, they are equal at its first position at most.
+    fn meeting(&self, one: &Touch<'_>, other: &Touch<'_>, mut offsets: [Offsets; 2]) -> Option<[Offsets; 2]> {
         for (own, touch) in [one, other].into_iter().enumerate() {
             for axis in &self.own.stages[touch.stage].axes {
                 let Some((step, rest)) = offsets[own].without(axis) else { continue };
@@ -263,10 +287,11 @@ impl<'a> Flow<'a> {
 
     /// Whether both offsets make steps of the outer loops that are larger than what else they add up to.
     fn steps_over(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
-        let Some(mut offsets) = self.both_offsets(one, other) else { return false };
-        self.own.axes.iter().filter(|axis| !axis.extent.is(1)).all(|axis| {
-            let rests = self.at_one_position(&offsets, axis);
-            rests.map(|rests| offsets = rests).is_some()
+        self.both_offsets(one, other).into_iter().any(|mut offsets| {
+            self.own.axes.iter().filter(|axis| !axis.extent.is(1)).all(|axis| {
+                let rests = self.at_one_position(&offsets, axis);
+                rests.map(|rests| offsets = rests).is_some()
+            })
         })
     }
 }
@@ -312,157 +337,4 @@ fn distinguishes(access: &Access, axis: &Axis) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::loops::text::parse;
-    use crate::loops::verify;
-
-    /// What is found in one kernel with rows of eight elements, a temporary buffer and an index.
-    fn findings(kernel: &str) -> Vec<String> {
-        let program = parse(&format!(
-            r#"loops {{
-                buffer b0: f32[4, 8] input 0
-                buffer b1: f32[4, 8] output 0
-                buffer b2: f32[4, 8] row 1
-                buffer b3: i64[4] input 1
-                inputs [b0, b3] outputs [b1]
-                site "an index operator"
-                kernel "k" {{ for {kernel} }}
-            }}"#
-        ));
-        verify(&program.unwrap_or_else(|error| panic!("{error}")))
-    }
-
-    const READ: &str = "stage [i1 < 8] { t0: f32 = load b2[i1] at [i1] store b1[i0, i1] = t0 }";
-    const LOOK_UP: &str = "stage [] { t0: i64 = load b3[i0] t1: i64 = check t0 below [8] site 0
-        t2: f32 = load b2[t1] by [t1: 1] store b1[i0, 0] = t2 }";
-
-    fn write(extent: i64, at: &str) -> String {
-        format!("stage [i1 < {extent}] {{ t0: f32 = load b0[i0, i1] store b2[{at}] at [{at}] = t0 }}")
-    }
-
-    #[test]
-    fn rows_are_read_where_an_earlier_stage_has_written_them() {
-        let missing = |number: usize| {
-            vec![format!("kernel `k`: stage {number} reads of the row b2 what is not written before")]
-        };
-        for read in [READ, LOOK_UP] {
-            assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "i1"))), Vec::<String>::new());
-            assert_eq!(
-                findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "7 - i1"))),
-                Vec::<String>::new()
-            );
-            let halves = format!("[i0 < 4] {{ {} {} {read} }}", write(4, "i1"), write(4, "i1 + 4"));
-            assert_eq!(findings(&halves), Vec::<String>::new());
-            assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(7, "i1"))), missing(1));
-            assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "0"))), missing(1));
-            assert_eq!(findings(&format!("[i0 < 4] {{ {read} {} }}", write(8, "i1"))), missing(0));
-        }
-    }
-
-    #[test]
-    fn parts_of_a_buffer_are_apart_whatever_their_size_is() {
-        let copied = |offset: &str| {
-            let program = parse(&format!(
-                r#"loops {{
-                    symbol s0 "rows" in 0..inf from input 0 axis 0
-                    buffer b0: f32[s0, 3] input 0
-                    buffer b1: f32[2, s0, 3] output 0
-                    inputs [b0] outputs [b1]
-                    kernel "k" {{ for [i0 < 3*s0] {{
-                        stage [] {{ t0: f32 = load b0[] at [i0] store b1[] at [i0] = t0 }}
-                        stage [] {{ t0: f32 = load b1[] at [i0] store b1[] at [{offset}] = t0 }}
-                    }} }}
-                }}"#
-            ));
-            verify(&program.unwrap_or_else(|error| panic!("{error}")))
-        };
-        assert_eq!(copied("i0 + 3*s0"), Vec::<String>::new());
-        assert_ne!(copied("i0 + 2*s0"), Vec::<String>::new());
-    }
-
-    #[test]
-    fn inner_steps_that_lead_past_what_is_written_are_of_no_concern() {
-        let sums = |offset: &str| {
-            let program = parse(&format!(
-                r#"loops {{
-                    buffer b0: f32[12] input 0
-                    buffer b1: f32[2, 12] output 0
-                    buffer b2: f32[2, 12] output 1
-                    inputs [b0] outputs [b1, b2]
-                    kernel "k" {{ for [i0 < 12] {{
-                        stage [] {{ t0: f32 = load b0[] at [i0] store b1[] at [i0] = t0 }}
-                        stage [i1 < 2] {{ t0: f32 = load b1[] at [{offset}] store b2[] at [i0 + 12*i1] = t0 }}
-                    }} }}
-                }}"#
-            ));
-            verify(&program.unwrap_or_else(|error| panic!("{error}")))
-        };
-        assert_eq!(sums("i0 + 12*i1"), Vec::<String>::new());
-        assert_ne!(sums("i0 + 11*i1"), Vec::<String>::new());
-        assert_ne!(sums("i0 + 12 - 12*i1"), Vec::<String>::new(), "the last step leads back");
-    }
-
-    #[test]
-    fn positions_whose_step_is_larger_than_what_they_touch_are_apart() {
-        let pairs = |from: &str, to: &str| {
-            let program = parse(&format!(
-                r#"loops {{
-                    symbol s0 "rows" in 0..inf from input 0 axis 0
-                    buffer b0: f32[s0, 3] input 0
-                    buffer b1: f32[5, 2, s0] output 0
-                    inputs [b0] outputs [b1]
-                    kernel "k" {{ for [i0 < 5, i1 < s0] {{
-                        stage [] {{ t0: f32 = load b1[] at [{from}] store b1[] at [{to}] = t0 }}
-                    }} }}
-                }}"#
-            ));
-            verify(&program.unwrap_or_else(|error| panic!("{error}")))
-        };
-        assert_eq!(pairs("i1 + 2*s0*i0", "i1 + s0 + 2*s0*i0"), Vec::<String>::new());
-        assert_ne!(pairs("i1 + s0*i0", "i1 + s0 + s0*i0"), Vec::<String>::new());
-        assert_ne!(pairs("i1 + 2*s0*i0", "i1 + s0 - 1 + 2*s0*i0"), Vec::<String>::new());
-    }
-
-    #[test]
-    fn stages_of_different_loops_touch_different_elements() {
-        let first = "stage [i1 < 8] { t0: f32 = load b0[i0, i1] store b2[i1] at [i1] = t0 }";
-        let pair =
-            "stage [i1 < 4, i2 < 2] { t0: f32 = load b2[2*i1 + i2] at [2*i1 + i2] store b1[i0, i1] = t0 }";
-        assert_eq!(findings(&format!("[i0 < 4] {{ {first} {pair} }}")), Vec::<String>::new());
-    }
-
-    #[test]
-    fn what_is_added_to_a_row_is_there_before() {
-        let add = "stage [i1 < 8] { t0: f32 = load b0[i0, i1] store add b2[i1] at [i1] = t0 }";
-        assert_eq!(findings(&format!("[i0 < 4] {{ {add} {READ} }}")).len(), 2);
-        assert_eq!(
-            findings(&format!("[i0 < 4] {{ {} {add} {READ} }}", write(8, "i1"))),
-            Vec::<String>::new()
-        );
-    }
-
-    #[test]
-    fn positions_read_nothing_that_others_write() {
-        let wrong = ["kernel `k`: it may read of b1 what another position writes"];
-        let first = "stage [i1 < 8] { t0: f32 = load b0[i0, i1] store b1[i0, i1] = t0 }";
-        let then = |read: &str| {
-            format!(
-                "[i0 < 4] {{ {first} stage [i1 < 8] {{ t0: f32 = load b1[{read}] store b2[i1] at [i1] = t0 }} }}"
-            )
-        };
-        assert_eq!(findings(&then("i0, i1")), Vec::<String>::new());
-        assert_eq!(findings(&then("i0, 7 - i1")), Vec::<String>::new());
-        assert_eq!(findings(&then("3 - i0, i1")), wrong);
-        assert_eq!(findings(&then("0, i1")), wrong);
-        let together = |load: &str, store: &str| {
-            format!(
-                "[i0 < 4] {{ stage [] {{ t0: i64 = load b3[i0] t1: i64 = check t0 below [1] site 0
-                t2: f32 = load b1[{load}] store {store} = t2 }} }}"
-            )
-        };
-        assert_eq!(findings(&together("i0, 0", "b1[i0, 0]")), Vec::<String>::new());
-        assert_eq!(findings(&together("i0, 1", "b1[i0, 0]")), Vec::<String>::new());
-        assert_eq!(findings(&together("i0, 0", "b1[i0, t1] by [t1: 1]")), wrong);
-        assert_eq!(findings(&together("i0, 0", "add b1[i0, t1] by [t1: 1]")), wrong);
-    }
-}
+mod tests;

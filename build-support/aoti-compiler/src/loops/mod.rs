@@ -11,6 +11,7 @@ mod conv;
 mod cover;
 mod external;
 pub(crate) mod flow;
+mod guard;
 mod kernel;
 mod key;
 mod names;

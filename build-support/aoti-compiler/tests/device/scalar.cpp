@@ -1,5 +1,7 @@
-// Our own elementary functions, which GPUs use, against libm's of 64-bit mantissas: no error beyond what scalar.h says.
+// Our own elementary functions, which GPUs use, against libm's of 64-bit mantissas: no error beyond what scalar.h says. And how
+// an operand of a warpgroup is described.
 #define AOTI_EMULATED 32
+#include "aoti/gpu/mma.h"
 #include "aoti/gpu/simt.h"
 #include "aoti/special.h"
 #include <math.h>
@@ -152,5 +154,12 @@ int main() {
   equal("log(0)", scalar::log(0), -INFINITY);
   equal("nextafter(1, 2)", special::nextafter(1.0, 2.0), nextafter(1.0, 2.0));
   equal("nextafter(0, -1)", special::nextafter(0.0, -1.0), nextafter(0.0, -1.0));
+  // Above eighteen bits stands the number of a block in its cluster.
+  for (u32 block = 0; block < 8; ++block) {
+    const detail::WarpgroupOperand alone(0x2400, 8192), member(0x2400 | block << 24, 8192);
+    if (alone.at(2048) == member.at(2048)) continue;
+    printf("block %u of a cluster describes another operand\n", block);
+    ++failures;
+  }
   return failures != 0;
 }

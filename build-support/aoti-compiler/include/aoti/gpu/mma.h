@@ -1,5 +1,5 @@
 // Instructions of NVIDIA's matrix units: products of halves with sums in f32 by a warp (sm_80 and later), and by a warpgroup
-// of 128 threads with both operands in shared memory (sm_90a). Elsewhere this header is empty.
+// of 128 threads with both operands in shared memory (sm_90a). Elsewhere there is the descriptor of an operand alone.
 //
 // Operands in shared memory are rows of 128 bytes, of which piece c of 16 bytes lies at c ^ (row % 8): the layout that
 // NVIDIA calls 128-byte swizzling, in which neither loads nor stores meet in a bank.
@@ -8,6 +8,21 @@
 #include "copies.h"
 
 AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+// An operand of a warpgroup in shared memory: rows of 128 bytes, eight of which are a group. `apart`: bytes between blocks of 64
+// along the outer axis, where rows run along it. The instructions take eighteen bits of an address; what is above them is the
+// number of the block in its cluster, and would run into `apart`.
+struct WarpgroupOperand {
+  u32 low;
+
+  AOTI_INLINE WarpgroupOperand(u32 address, u32 apart) : low((address & 0x3ffffu) >> 4 | apart >> 4 << 16) {}
+  // The same so many bytes on.
+  AOTI_INLINE u64 at(u32 bytes) const { return u64(low + (bytes >> 4)) | u64(1024 >> 4 | 1 << 30) << 32; }
+};
+
+} // namespace detail
 
 #if AOTI_NVIDIA
 namespace detail {
@@ -48,15 +63,6 @@ template <int N> AOTI_INLINE void settle(f32 (&sums)[N]) {
   AOTI_UNROLL_TIMES(128)
   for (int i = 0; i < N; ++i) __asm__ volatile("" : "+f"(sums[i])::"memory");
 }
-// An operand in shared memory: rows of 128 bytes, eight of which are a group. `apart`: bytes between blocks of 64 along the
-// outer axis, where rows run along it.
-struct WarpgroupOperand {
-  u32 low;
-
-  AOTI_INLINE WarpgroupOperand(u32 address, u32 apart) : low(address >> 4 | apart >> 4 << 16) {}
-  // The same so many bytes on.
-  AOTI_INLINE u64 at(u32 bytes) const { return u64(low + (bytes >> 4)) | u64(1024 >> 4 | 1 << 30) << 32; }
-};
 // The number of this warpgroup, which the compiler knows to be one for all threads of a warp.
 AOTI_INLINE u32 warpgroup_index() { return shuffle_word(u32(thread_index() / 128), 0); }
 // d += a b for a of 64 by 16 and b of 16 by twice as many columns as a thread has sums; d = a b where it is `Fresh`. NAMES are

@@ -54,7 +54,7 @@ impl Goal {
 const FRESH: u32 = 1 << 16;
 
 /// An axis that no loop has.
-pub(super) fn fresh(number: usize, extent: Expr) -> Axis {
+pub(in crate::loops) fn fresh(number: usize, extent: Expr) -> Axis {
     let number = u32::try_from(number).unwrap_or(u32::MAX - FRESH);
     Axis { symbol: Symbol::axis(FRESH + number), extent }
 }

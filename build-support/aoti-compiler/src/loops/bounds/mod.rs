@@ -15,11 +15,13 @@ mod tests;
 
 pub use enforce::enforce;
 
-use super::{Axis, Guard, KernelId, Program, Step};
+use super::guard::inside;
+use super::{Guard, KernelId, Program, Step};
 use crate::graph::Condition;
 use crate::symbolic::{self, Expr, RangeTable, Symbol};
 use facts::Facts;
 use goals::Goal;
+pub(super) use goals::fresh;
 use std::fmt;
 
 /// What a pass made of a program that can neither be shown to stay within its buffers, or to read what has been written there,
@@ -151,56 +153,17 @@ impl Prover {
             || (!goal.guards.is_empty() && self.proves_guarded(goal, ranges.clone()))
     }
 
-    /// With each guarded coordinate as an axis of its own, which runs over the size that the guard names.
+    /// With each guarded coordinate as an axis of its own.
     fn proves_guarded(&mut self, goal: &Goal, mut ranges: RangeTable) -> bool {
-        let mut expr = goal.expr.clone();
-        let mut guards: Vec<Guard> = goal.guards.clone();
-        for number in 0..guards.len() {
-            let Guard { coordinate, size } = guards[number].clone();
-            // What is always outside is never read.
-            let outside = [&coordinate - &size, &Expr::int(-1) - &coordinate];
-            if outside.iter().any(|outside| self.facts.prove(outside, &ranges)) {
-                return true;
-            }
-            self.facts.assume(&size - 1);
-            let inside = goals::fresh(1024 + number, size.clone());
-            ranges.set_extent(inside.symbol, size);
-            if let Some(without) = exchanged(&expr, &coordinate, &inside) {
-                expr = without;
-            }
-            let Some((symbol, value)) = solved(&coordinate, &goal.axes, &inside) else { continue };
-            let replace = |other: Symbol| (other == symbol).then(|| value.clone());
-            expr = expr.substitute(&replace, &ranges);
-            for later in &mut guards[number + 1..] {
-                later.coordinate = later.coordinate.substitute(&replace, &ranges);
-            }
-        }
-        self.facts.prove(&expr, &ranges)
+        let mut may_hold = |guard: &Guard, ranges: &RangeTable| {
+            let Guard { coordinate, size } = guard;
+            let outside = [coordinate - size, &Expr::int(-1) - coordinate];
+            let never = outside.iter().any(|outside| self.facts.prove(outside, ranges));
+            self.facts.assume(size - 1);
+            !never
+        };
+        // What is always outside is never read.
+        let inside = inside(goal.expr.clone(), &goal.guards, &goal.axes, &mut ranges, &mut may_hold);
+        inside.is_none_or(|expr| self.facts.prove(&expr, &ranges))
     }
-}
-
-/// `expr` with multiples of `coordinate` in it as multiples of the axis `inside`, which has its values.
-fn exchanged(expr: &Expr, coordinate: &Expr, inside: &Axis) -> Option<Expr> {
-    let (_, terms) = expr.as_sum();
-    coordinate.as_sum().1.iter().find_map(|(wanted, amount)| {
-        let ratios = terms.iter().filter_map(|(term, coefficient)| {
-            let mut factors = term.factors();
-            for factor in wanted.factors() {
-                factors.remove(factors.iter().position(|own| *own == factor)?);
-            }
-            let whole = coefficient.checked_rem(*amount)? == 0;
-            whole.then(|| &Expr::product(&factors) * (coefficient / amount))
-        });
-        let ratio = ratios.reduce(|a, b| &a + &b).filter(|ratio| !ratio.is(0))?;
-        Some(expr + &(&ratio * &(&Expr::sym(inside.symbol) - coordinate)))
-    })
-}
-
-/// An axis, and what it is where `coordinate` is at `inside`.
-fn solved(coordinate: &Expr, axes: &[Axis], inside: &Axis) -> Option<(Symbol, Expr)> {
-    axes.iter().find_map(|axis| {
-        let (coefficient, rest) = coordinate.affine_in(axis.symbol)?;
-        let sign = coefficient.as_int().filter(|sign| sign.abs() == 1)?;
-        Some((axis.symbol, &(&Expr::sym(inside.symbol) - &rest) * sign))
-    })
 }
