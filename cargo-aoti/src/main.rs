@@ -12,6 +12,7 @@ mod commands;
 mod dims;
 mod failure;
 mod memory;
+mod page;
 mod progress;
 mod project;
 mod rates;

@@ -75,7 +75,10 @@ fn every_command_knows_the_projects_names() {
     let (said, _) = ends(folder, &["verify", "petnet"], 0);
     assert!(said.contains("1 passed"), "{said}");
     let (_, said) = ends(folder, &["inspect", "petnett"], 1);
-    assert!(said.contains("neither a file nor a model of the project `petnett`; did you mean `petnet`?"), "{said}");
+    assert!(
+        said.contains("neither a file nor a model of the project `petnett`; did you mean `petnet`?"),
+        "{said}"
+    );
     // Outside of the project the file has the names of its manifest still.
     let elsewhere = tempfile::tempdir().unwrap();
     let file = folder.join("models/exported.aoti");
@@ -138,7 +141,8 @@ fn failures_are_objects_in_every_command() {
 fn whatever_inspect_shows_has_a_form_for_programs() {
     let folder = project();
     let of = |arguments: &[&str]| {
-        let (said, _) = ends(folder.path(), &[&["inspect", "petnet", "--format", "json"], arguments].concat(), 0);
+        let (said, _) =
+            ends(folder.path(), &[&["inspect", "petnet", "--format", "json"], arguments].concat(), 0);
         objects(&said)
     };
     let text = of(&["--emit", "graph"]);

@@ -1,7 +1,10 @@
 //! `bench`: measures the latency of a model.
 
+mod compare;
 mod on_device;
+mod page;
 mod profile;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,6 +26,7 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::memory;
 use crate::progress::Shown;
+use crate::project::shown;
 use crate::rates::Rates;
 use crate::single;
 
@@ -60,6 +64,22 @@ pub(crate) struct Arguments {
     /// reaches
     #[arg(long)]
     profile: bool,
+    /// Write a page about the kernels: their times against what this machine reaches, and which thread did what and when
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write one run as a trace that Perfetto and Chrome's viewer read
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Say whether it is faster than in an earlier measurement: a file with what `--format json` printed
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Whether each kernel is timed.
+    fn has_profile(&self) -> bool {
+        self.profile || self.html.is_some() || self.trace.is_some()
+    }
 }
 
 const WARM_UPS: usize = 5;
@@ -72,6 +92,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let session = single::session(context, !arguments.no_cache)?;
+    let old = arguments.compare.as_deref().map(compare::read).transpose()?;
     // What is wrong with the command line is said before what is wrong with files.
     single::check_level(&session, arguments.device, &arguments.level)?;
     let chosen = Chosen::find(&arguments.model, context)?;
@@ -105,8 +126,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             (measured.micros, Some((measured.stream, measured.moved)))
         }
     };
+    let parts = compare::parts(&micros);
+    let change = old.as_deref().and_then(|old| compare::Change::new(old, &parts));
     micros.sort_by(f64::total_cmp);
-    let profile = if arguments.profile {
+    let profile = if arguments.has_profile() {
         let compiled_for = match device {
             Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
             Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
@@ -140,7 +163,24 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         workspace_bytes: model.workspace_bytes(&views, threads)?,
         threads,
         profile,
+        parts,
+        change,
     };
+    let trace = match (&report.profile, device) {
+        (None, _) => None,
+        (Some(_), Device::Cpu) if arguments.html.is_some() || arguments.trace.is_some() => {
+            Some(trace::record(&model, &views, executor)?)
+        }
+        (Some(profile), _) => Some(trace::Trace::of_times(profile.times())),
+    };
+    if let Some(path) = &arguments.html {
+        page::write(path, &report, trace.as_ref())?;
+        context.terminal.status("Wrote", &shown(path, context));
+    }
+    if let (Some(path), Some(trace)) = (&arguments.trace, &trace) {
+        crate::page::write(path, &trace.chrome(report.name, &info.kernels).to_string())?;
+        context.terminal.status("Wrote", &shown(path, context));
+    }
     if arguments.output.is_json() {
         print_json(&report.json())
     } else {
@@ -163,17 +203,27 @@ struct Report<'a> {
     workspace_bytes: usize,
     threads: usize,
     profile: Option<profile::Profile<'a>>,
+    /// Medians of consecutive parts of the measurement.
+    parts: Vec<f64>,
+    /// How it differs from an earlier one.
+    change: Option<compare::Change>,
 }
 
 impl Report<'_> {
     fn median(&self) -> f64 {
-        self.micros[self.micros.len() / 2]
+        self.percentile(0.5)
+    }
+
+    /// The time that this part of the runs is below.
+    fn percentile(&self, part: f64) -> f64 {
+        self.micros[((self.micros.len() as f64 * part) as usize).min(self.micros.len() - 1)]
     }
 
     fn json(&self) -> serde_json::Value {
         let mut object = json!({
             "reason": "bench",
-            "us_med": round(self.median()), "us_min": round(self.micros[0]), "n": self.micros.len(),
+            "us_med": round(self.median()), "us_min": round(self.micros[0]), "us_p95": round(self.percentile(0.95)), "n": self.micros.len(),
+            "us_parts": self.parts.iter().map(|us| round(*us)).collect::<Vec<_>>(),
             "compile_ms": self.compile_ms, "library_bytes": self.library_bytes,
             "workspace_bytes": self.workspace_bytes, "threads": self.threads, "level": self.level,
         });
@@ -185,14 +235,19 @@ impl Report<'_> {
         if let Some(profile) = &self.profile {
             object["profile"] = profile.json();
         }
+        if let Some(change) = self.change {
+            object["change"] = change.json();
+        }
         object
     }
 
     fn text(&self, width: Option<usize>) -> String {
         let Report { name, level, device, compile_ms, library_bytes, workspace_bytes, threads, .. } = self;
         let (median, least, n) = (self.median(), self.micros[0], self.micros.len());
+        let (late, rate) = (self.percentile(0.95), 1e6 / median);
         let mut text = format!(
-            "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {level}\n\
+            "{name}: {median:.2} us median, {least:.2} us least, {late:.2} us at the 95th percentile of {n} runs\n\
+             {rate:.0} runs a second on {threads} thread(s) at {level}\n\
              compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n"
         );
         if let Some((stream_us, moved_us)) = self.others {
@@ -202,6 +257,9 @@ impl Report<'_> {
         }
         if let Some(profile) = &self.profile {
             text.push_str(&profile.table(width));
+        }
+        if let Some(change) = self.change {
+            text.push_str(&format!("{}\n", change.text()));
         }
         text
     }

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// Message format; `json` prints one object per line on stdout, the last with the reason `build-finished`
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     message_format: MessageFormat,
-    /// Print how long each tool took, and whether its result was in the cache, on stderr
+    /// Say how long each tool took and whether its result was in the cache, and write a page about it (target/aoti/timings.html)
     #[arg(long)]
     timings: bool,
     #[command(flatten)]
@@ -91,6 +91,9 @@ impl Arguments {
     }
 }
 
+/// The page about the last build with `--timings`, beside the artefacts.
+const TIMINGS: &str = "timings.html";
+
 /// Form of messages.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum MessageFormat {
@@ -139,9 +142,16 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
         planned.extend(models);
     }
     progress.finish();
-    let table = timings.table();
+    let timings = timings.done();
     if arguments.timings {
-        anstream::eprint!("{table}");
+        let page = project.target_directory.join("aoti").join(TIMINGS);
+        timings.write(&page)?;
+        if arguments.is_json() {
+            timings.json().iter().for_each(|line| print_json(line));
+        } else {
+            anstream::eprint!("{}", timings.table());
+        }
+        context.terminal.status("Timing", &format!("report saved to {}", shown(&page, context)));
     }
     if planned.is_empty() {
         let help = "put a model into `models/` or name one in `[package.metadata.aoti.models]`";

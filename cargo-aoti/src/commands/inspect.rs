@@ -2,6 +2,7 @@
 
 mod choices;
 mod ops;
+mod page;
 
 use std::path::PathBuf;
 
@@ -17,8 +18,10 @@ use serde_json::{Value, json};
 use super::{Context, print, print_json};
 use crate::arguments::{Output, Rounding};
 use crate::chosen::Chosen;
+use crate::dims;
 use crate::failure::Failure;
 use crate::memory;
+use crate::project::shown;
 use crate::table;
 
 /// Shows a model's signature, its operators, or the text of any stage of its compilation
@@ -42,6 +45,12 @@ pub(crate) struct Arguments {
     /// Instruction-set levels and GPU architectures to compile for, comma-separated, such as `x86-64-v3` or `sm_90a`
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "x86-64-v3")]
     level: Vec<String>,
+    /// Write a page about what the model is compiled to: kernels, values, memory over time, guards
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "ops", "explain_fusion", "choices"])]
+    html: Option<PathBuf>,
+    /// Size of an open dimension, for the bytes and operations of --html; by default the smallest
+    #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse, requires = "html")]
+    dim: Vec<(String, i64)>,
     /// Compile a library that takes weights by name
     #[arg(long)]
     named_weights: bool,
@@ -86,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Ok(());
     };
     let chosen = Chosen::find(path, context)?;
+    dims::check(&chosen, &arguments.dim)?;
     let model = memory::model(chosen.path())?;
     let output = arguments.output;
     if arguments.ops {
@@ -104,7 +114,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Ok(());
     }
     let Some(stage) = arguments.emit else {
-        let bundle = compile::compile(model, &options)?;
+        let bundle = compile::compile(model.clone(), &options)?;
+        if let Some(path) = &arguments.html {
+            let overview = compile::overview(model, &options, &arguments.dim)?;
+            let mut json = signature_json(&bundle.interface);
+            json["compiled"] = page::json(&overview);
+            page::page(&bundle.interface, &overview).write(path, &json)?;
+            context.terminal.status("Wrote", &shown(path, context));
+        }
         if output.is_json() {
             print_json(&signature_json(&bundle.interface));
         } else {

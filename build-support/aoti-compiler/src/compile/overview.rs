@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Options, stages};
 use crate::diagnostic::Diagnostics;
 use crate::frontend::ModelFile;
-use crate::graph::SymbolSource;
+use crate::graph::text::condition_text;
+use crate::graph::{Guard, SymbolSource};
 use crate::loops::work::{Work, work};
 use crate::loops::{Buffer, BufferId, KernelKind, Program, Storage};
 use crate::schedule::Schedule;
@@ -130,9 +131,31 @@ pub fn overview(
         buffers: buffers(&schedule, &kernels, &value_of),
         kernels,
         arena_bytes: schedule.memory.arena_bytes.evaluate(&value_of),
-        guards: program.guards.iter().map(|guard| guard.message.clone()).collect(),
+        guards: program.guards.iter().map(|guard| guard_text(program, guard)).collect(),
         sizes: known.collect(),
     })
+}
+
+/// What the program says of a guard, else its condition with the names of dimensions.
+fn guard_text(program: &Program, guard: &Guard) -> String {
+    if !guard.message.is_empty() {
+        return guard.message.clone();
+    }
+    let text = condition_text(&guard.condition);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut named = String::new();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let index = word.strip_prefix('s').and_then(|digits| digits.parse::<usize>().ok());
+        let symbol = index.and_then(|index| program.symbols.get(index));
+        named.push_str(symbol.map_or(word, |symbol| symbol.name.as_str()));
+        let separators = after.find(is_part).unwrap_or(after.len());
+        named.push_str(&after[..separators]);
+        rest = &after[separators..];
+    }
+    named
 }
 
 fn kernels(program: &Program, value_of: &dyn Fn(Symbol) -> Option<i64>) -> Vec<KernelView> {

@@ -13,7 +13,7 @@ use crate::rates::Rates;
 use crate::table;
 
 /// Kernels below this part of what can be reached are worth a look.
-const SLOW: f64 = 0.25;
+pub(super) const SLOW: f64 = 0.25;
 /// Kernels that take less of the whole are added up where there is little room.
 const LITTLE: f64 = 0.01;
 /// No kernel exceeds by so much what its machine reaches.
@@ -25,13 +25,23 @@ const WARM_UPS: usize = 5;
 const MOST_RUNS: usize = 100_000;
 
 /// What was measured of one kernel.
-struct Row<'a> {
-    kernel: &'a KernelInfo,
+pub(super) struct Row<'a> {
+    pub(super) kernel: &'a KernelInfo,
     /// Median over the runs, all iterations of a loop together.
-    micros: f64,
+    pub(super) micros: f64,
     /// Calls in one run.
-    calls: usize,
-    work: Option<Work>,
+    pub(super) calls: usize,
+    pub(super) work: Option<Work>,
+}
+
+impl Row<'_> {
+    pub(super) fn gb_per_s(&self) -> Option<f64> {
+        self.work.map(|work| rate(work.read + work.written, self.micros))
+    }
+
+    pub(super) fn gflop_per_s(&self) -> Option<f64> {
+        self.work.map(|work| rate(work.operations, self.micros))
+    }
 }
 
 /// A model's kernels with their times.
@@ -150,12 +160,48 @@ impl<'a> Profile<'a> {
         (row.micros > 0.0).then(|| rates.least_micros(once) * calls / row.micros)
     }
 
+    /// The kernels, longest first.
+    pub(super) fn sorted(&self) -> Vec<&Row<'a>> {
+        let mut rows: Vec<&Row<'a>> = self.rows.iter().collect();
+        rows.sort_by(|a, b| b.micros.total_cmp(&a.micros));
+        rows
+    }
+
+    /// In the order of the run.
+    pub(super) fn kernels(&self) -> Vec<&'a KernelInfo> {
+        self.rows.iter().map(|row| row.kernel).collect()
+    }
+
+    pub(super) fn limit(&self) -> Option<&Limit> {
+        self.limit.as_ref()
+    }
+
+    /// What times are held against, in two words.
+    pub(super) fn limit_name(&self) -> &'static str {
+        match self.limit {
+            None => "",
+            Some(Limit::Machine(_)) => "of limit",
+            Some(Limit::Copy(_)) => "of copy",
+        }
+    }
+
+    /// The part of the whole that a kernel takes.
+    pub(super) fn share(&self, row: &Row<'_>) -> f64 {
+        let total = self.total();
+        if total > 0.0 { row.micros / total } else { 0.0 }
+    }
+
+    /// The times of a run, for one that was not watched itself.
+    pub(super) fn times(&self) -> impl Iterator<Item = f64> + '_ {
+        self.rows.iter().map(|row| row.micros)
+    }
+
     fn total(&self) -> f64 {
         self.rows.iter().map(|row| row.micros).sum()
     }
 
     /// The part of what can be reached that a kernel reaches.
-    fn part(&self, row: &Row<'_>) -> Option<f64> {
+    pub(super) fn part(&self, row: &Row<'_>) -> Option<f64> {
         self.of_copy(row).or(self.of_limit(row))
     }
 
@@ -169,8 +215,7 @@ impl<'a> Profile<'a> {
     /// The kernels, longest first, as a table of so many columns; without a number, with all that is known.
     pub(super) fn table(&self, width: Option<usize>) -> String {
         let total = self.total();
-        let mut rows: Vec<&Row<'_>> = self.rows.iter().collect();
-        rows.sort_by(|a, b| b.micros.total_cmp(&a.micros));
+        let rows = self.sorted();
         let mut text = match width {
             None => self.wide(&rows, total),
             Some(width) => self.narrow(&rows, total, width),
@@ -215,11 +260,7 @@ impl<'a> Profile<'a> {
     /// little are added up.
     fn narrow(&self, rows: &[&Row<'_>], total: f64, width: usize) -> String {
         const FIRST: usize = 29;
-        let limit = match self.limit {
-            None => "",
-            Some(Limit::Machine(_)) => "of limit",
-            Some(Limit::Copy(_)) => "of copy",
-        };
+        let limit = self.limit_name();
         let room = width.saturating_sub(FIRST).max(8);
         let places: Vec<String> = rows.iter().map(|row| place(row.kernel)).collect();
         let longest = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
