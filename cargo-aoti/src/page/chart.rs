@@ -112,7 +112,8 @@ pub(crate) fn roofline(title: &str, points: &[Point], peak: f64, levels: &[(Stri
     let most = levels.iter().map(|(_, rate)| peak / rate).fold(most, f64::max);
     let (x0, x1) = ((least / 2.0).log10().floor(), (most * 2.0).log10().ceil());
     let ys = points.iter().map(|point| point.rate).filter(|y| *y > 0.0).fold(peak, f64::min);
-    let (y0, y1) = (ys.log10().floor(), (peak * 1.3).log10().ceil());
+    let highest = points.iter().map(|point| point.rate).fold(peak, f64::max);
+    let (y0, y1) = (ys.log10().floor(), (highest * 1.3).log10().ceil());
     let x = |value: f64| LEFT + (value.log10() - x0) / (x1 - x0) * (WIDTH - LEFT - 20.0);
     let y = |value: f64| TOP + (y1 - value.log10()) / (y1 - y0) * (HEIGHT - TOP - 44.0);
     let bottom = y(10f64.powf(y0));
@@ -326,10 +327,20 @@ pub(crate) fn blocks(
 
 /// What colours mean.
 pub(crate) fn legend(entries: &[(usize, &str)]) -> String {
-    let entry = |(colour, text): &(usize, &str)| {
+    let own: Vec<(String, &str)> =
+        entries.iter().map(|(colour, text)| ((colour % COLOURS).to_string(), *text)).collect();
+    classes(&own)
+}
+
+/// What a mark means that is bad, beside those that are not.
+pub(crate) fn legend_of_bad(good: &str, bad: &str) -> String {
+    classes(&[("0".to_owned(), good), ("bad".to_owned(), bad)])
+}
+
+fn classes(entries: &[(String, &str)]) -> String {
+    let entry = |(colour, text): &(String, &str)| {
         format!(
-            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"f{}\" width=\"12\" height=\"12\" rx=\"2\"/></svg>{}</li>",
-            colour % COLOURS,
+            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"12\" height=\"12\" rx=\"2\"/></svg>{}</li>",
             escape(text)
         )
     };

@@ -62,7 +62,7 @@ pub(crate) fn draw(title: &str, nodes: &[Node]) -> String {
             let (x0, y0) = corner(*before);
             let (x0, y0, x1) = (x0 + NODE.0 / 2.0, y0 + NODE.1, x1 + NODE.0 / 2.0);
             // Long edges keep to the side of the nodes between.
-            let aside = if y1 - y0 > GAP.1 + 1.0 { NODE.0 / 2.0 + 10.0 } else { 0.0 };
+            let aside = if y1 - y0 > GAP.1 + 1.0 { NODE.0 * 0.75 + 16.0 } else { 0.0 };
             put(
                 &mut svg,
                 format_args!(

@@ -108,11 +108,15 @@ fn roofline(page: &mut Page, profile: &Profile<'_>, json: &Value) {
     });
     let levels: Vec<(String, f64)> = levels.collect();
     let chart = chart::roofline("What kernels reach below what the machine does", &points, peak, &levels);
-    let text = "Each kernel by what it computes for each byte, and how fast; its size is its share of the time. No kernel is above \
-                the lines: what the machine computes, and what it reads from each cache and from memory. Kernels that compute \
-                nothing are not shown.";
-    let legend = chart::legend(&[(0, "a quarter of the limit or more")]);
-    page.section("Roofline", text, &(chart + &legend));
+    let mut text = "Each kernel by what it computes for each byte, and how fast; its size is its share of the time. The lines are \
+                    what the machine was measured to compute, and to read from each cache and from memory. Kernels that compute \
+                    nothing are not shown."
+        .to_owned();
+    if profile.is_doubtful() {
+        text.push_str(" Kernels are above them here, so the machine reaches more: measure it again with `cargo aoti doctor --measure`.");
+    }
+    let legend = chart::legend_of_bad("a quarter of the limit or more", "less");
+    page.section("Roofline", &text, &(chart + &legend));
 }
 
 fn timeline(page: &mut Page, profile: &Profile<'_>, trace: &Trace) {
