@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use aoti_build::{LOCK_FILE, Manifest, Model, Operator, suggest};
 use aoti_compiler::compile::Options;
 use aoti_compiler::graph::Graph;
-use aoti_compiler::{compile, operators, transform::rename};
+use aoti_compiler::{frontend, frontend::torch::custom, passes::rename};
 
 use crate::arguments::Numerics;
 use crate::case::{self, Case};
@@ -67,13 +67,13 @@ impl Chosen {
     }
 
     /// Operators of the project, as the compiler is told of them.
-    pub(crate) fn operators(&self) -> Result<Vec<operators::Operator>, Failure> {
+    pub(crate) fn operators(&self) -> Result<Vec<custom::Operator>, Failure> {
         Ok(self.model.operators.iter().map(Operator::read).collect::<Result<_, _>>()?)
     }
 
     /// Its graph, with the names that its project gives.
     pub(crate) fn graph(&self) -> Result<Graph, Failure> {
-        let graph = compile::import_with(&self.model.name, memory::model(self.path())?, &self.operators()?);
+        let graph = frontend::read(&self.model.name, memory::model(self.path())?, &self.operators()?);
         let graph = graph.and_then(|graph| rename::rename(graph, &self.model.names));
         Ok(graph?)
     }

@@ -103,7 +103,7 @@ pub(crate) fn operators(environment: &Environment) -> Result<Vec<Operator>, aoti
 /// The same as the compiler is told of them.
 pub(crate) fn read_operators(
     environment: &Environment,
-) -> Result<Vec<aoti_compiler::operators::Operator>, aoti_build::Error> {
+) -> Result<Vec<aoti_compiler::frontend::torch::custom::Operator>, aoti_build::Error> {
     operators(environment)?.iter().map(Operator::read).collect()
 }
 

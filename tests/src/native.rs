@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use aoti_compiler::{compile, interpret};
+use aoti_compiler::{frontend, interpret};
 use aoti_runtime::{DType, DynTensor, Executor, Inline, Library, LoadOptions, Model, Workspace};
 
 use crate::project::Project;
@@ -71,7 +71,7 @@ pub fn run_alone(model: &Model, input: &DynTensor) -> Result<DynTensor, aoti_run
 /// What the interpreter gives.
 pub fn reference(path: &Path, input: &DynTensor) -> Vec<f32> {
     let bytes = std::fs::read(path).expect("the model can be read");
-    let graph = compile::import("reference", bytes).expect("the model can be imported");
+    let graph = frontend::read("reference", bytes, &[]).expect("the model can be imported");
     let elements = input.as_slice::<f32>().expect("inputs are f32");
     let outputs = interpret::evaluate(&graph, &[interpret::Tensor::from_f32(input.sizes(), elements)]);
     let outputs = outputs.expect("the interpreter runs the model");

@@ -14,7 +14,7 @@ use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::schedule;
 use aoti_compiler::target::Target;
 use aoti_compiler::tuning::Questions;
-use aoti_compiler::{compile, graph, interpret, transform};
+use aoti_compiler::{frontend, graph, interpret, passes};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::child::{self, Child, Turn};
@@ -106,7 +106,7 @@ fn check_interpreter(family: &str) -> Result<(), Failed> {
     let cases = families::read(family);
     let mut differences = Vec::new();
     for case in &cases {
-        let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string());
+        let graph = frontend::read("case", case.model.clone(), &[]).map_err(|findings| findings.to_string());
         let run = |inputs: &[DynTensor]| interpreted(graph.as_ref().map_err(Clone::clone)?, inputs);
         differences.extend(case.check(run(&case.inputs)));
         differences.extend(case.sets.iter().flat_map(|set| case.check_set(set, run(&set.inputs))));
@@ -132,8 +132,8 @@ fn check_scheduled(family: &str) -> Result<(), Failed> {
 }
 
 fn scheduled(case: &Case) -> Result<Vec<DynTensor>, String> {
-    let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string())?;
-    let graph = transform::optimize(graph);
+    let graph = frontend::read("case", case.model.clone(), &[]).map_err(|findings| findings.to_string())?;
+    let graph = passes::optimize(graph);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut questions = Questions::default();
     let lowered = lower(&graph, &target, &mut questions);

@@ -3,7 +3,7 @@
 
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile};
-use aoti_compiler::operators::{Operator, OperatorCode};
+use aoti_compiler::frontend::torch::custom::{Operator, OperatorCode};
 use aoti_tests::batch::options;
 use aoti_tests::subcommand::workspace;
 use aoti_tests::{families, models};

@@ -3,7 +3,7 @@
 //! The model is that of `examples/operators`, whose program calls one of each.
 
 use aoti_compiler::compile::{self, Options};
-use aoti_compiler::operators::{Operator, OperatorCode};
+use aoti_compiler::frontend::torch::custom::{Operator, OperatorCode};
 use aoti_runtime::{
     DType, DynTensor, Error, ErrorCode, Executor, Inline, LoadOptions, Model, ThreadPool, Workspace,
 };

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use aoti_compiler::operators;
+use aoti_compiler::frontend::torch::custom;
 use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
 use crate::error::Error;
@@ -285,7 +285,7 @@ impl Builder {
             // It was checked with the manifest.
             let declared = operator.read()?;
             if let (Ok(Some((symbol, letters))), Ok(Some(function))) =
-                (operators::signature(&declared), operators::declaration(&declared))
+                (custom::signature(&declared), custom::declaration(&declared))
                 && is_own
             {
                 println!("cargo::rustc-env=AOTI_OPERATOR_{symbol}={letters}");

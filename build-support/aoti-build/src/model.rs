@@ -8,9 +8,9 @@ use aoti_compiler::compile;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::json_words;
 use aoti_compiler::names;
+pub use aoti_compiler::passes::rename::Names;
 use aoti_compiler::schedule::Records;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
-pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
@@ -236,7 +236,7 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::File`] for a graph that cannot be read.
-    pub fn compiled_operators(&self) -> Result<Vec<aoti_compiler::operators::Operator>, Error> {
+    pub fn compiled_operators(&self) -> Result<Vec<aoti_compiler::frontend::torch::custom::Operator>, Error> {
         self.operators.iter().map(Operator::read).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use aoti_compiler::diagnostic::Diagnostics;
-use aoti_compiler::operators;
+use aoti_compiler::frontend::torch::custom;
 
 use crate::error::Error;
 use crate::files::file_error;
@@ -101,20 +101,20 @@ impl Operator {
     ///
     /// # Errors
     /// [`Error::File`] for a graph that cannot be read.
-    pub fn read(&self) -> Result<operators::Operator, Error> {
+    pub fn read(&self) -> Result<custom::Operator, Error> {
         let code = match &self.code {
-            OperatorCode::Function { symbol, .. } => operators::OperatorCode::Function(symbol.clone()),
-            OperatorCode::Graph(path) => operators::OperatorCode::Graph(
-                std::fs::read_to_string(path).map_err(file_error("read", path))?,
-            ),
+            OperatorCode::Function { symbol, .. } => custom::OperatorCode::Function(symbol.clone()),
+            OperatorCode::Graph(path) => {
+                custom::OperatorCode::Graph(std::fs::read_to_string(path).map_err(file_error("read", path))?)
+            }
         };
         let decides_sizes = matches!(self.code, OperatorCode::Function { decides_sizes: true, .. });
-        Ok(operators::Operator { name: self.name.clone(), schema: self.schema.clone(), code, decides_sizes })
+        Ok(custom::Operator { name: self.name.clone(), schema: self.schema.clone(), code, decides_sizes })
     }
 
     /// Everything that is wrong with it.
     pub(crate) fn check(&self) -> Result<Result<(), Diagnostics>, Error> {
-        Ok(operators::check(&self.read()?))
+        Ok(custom::check(&self.read()?))
     }
 
     /// What builds follow from: all that is said of it, and what is in its files.

@@ -1,13 +1,13 @@
 //! Prints the calls of a model as the front end reads them: `cargo run --example import model.pt2`.
 
-use aoti_compiler::aten::{Arg, Output, Program};
+use aoti_compiler::frontend::torch::aten::{Arg, Output, Program};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut failed = false;
     for path in std::env::args().skip(1) {
         let result = std::fs::read(&path).map_err(|error| error.to_string()).and_then(|file| {
-            aoti_compiler::frontend::import("model", file.into()).map_err(|e| e.to_string())
+            aoti_compiler::frontend::torch::program("model", file.into()).map_err(|e| e.to_string())
         });
         match result {
             Ok(program) => print(&program, ""),

@@ -6,25 +6,24 @@ mod read;
 
 pub use emit::{Emit, emit};
 pub use overview::{BufferView, KernelView, Overview, Place, overview};
-pub use read::{import, import_with};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
 use crate::cost::{Facts, Item, Prices, Rates};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
+use crate::frontend::torch::custom::Operator;
 use crate::graph::{Graph, Op, SymbolSource};
 use crate::loops::Program;
 use crate::loops::bounds::{self, Outside};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
-use crate::operators::Operator;
+use crate::passes::rename::{Names, rename};
 use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32, Vendor};
-use crate::transform::rename::{Names, rename};
 use crate::tuning::{Answer, KernelKey, Question, Questions, Records};
-use crate::{interpret, loops, transform};
+use crate::{interpret, loops, passes};
 
 use read::{Stop, read};
 
@@ -80,10 +79,10 @@ fn with_graph<T>(
 fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = rename(graph, &options.names)?;
     refuse_functions_on_gpus(&graph, options)?;
-    let graph = if options.named_weights { graph } else { transform::freeze(graph) };
+    let graph = if options.named_weights { graph } else { passes::freeze(graph) };
     // One graph serves all targets, and GPUs have no code for products of bytes.
-    let graph = if options.gpus.is_empty() { transform::quantised_products(graph) } else { graph };
-    let mut graph = transform::optimize(graph);
+    let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
+    let mut graph = passes::optimize(graph);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     Ok(graph)
@@ -120,12 +119,12 @@ struct Scheduled {
 /// From a graph to a schedule for a target.
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, Outside> {
     let mut questions = Questions::new(records);
-    let own = transform::fourier_to_products(graph.clone(), target);
-    let own = transform::products_of_bytes(own, target);
-    let own = transform::integers_in_floats(own, target);
-    let own = transform::store_skinny_weights(own, target);
-    let own = transform::split_reductions(own, target, &mut questions);
-    let own = transform::split_scans(own, target);
+    let own = passes::fourier_to_gemm(graph.clone(), target);
+    let own = passes::products_of_bytes(own, target);
+    let own = passes::integers_in_floats(own, target);
+    let own = passes::store_gemv_weights(own, target);
+    let own = passes::split_reductions(own, target, &mut questions);
+    let own = passes::split_scans(own, target);
     let mut lowered = lower(&own, target, &mut questions);
     bounds::stay_within(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");
@@ -229,7 +228,7 @@ fn bundle(
 
 /// The constant graph on the same way through the stages.
 struct ConstantStages {
-    graph: transform::ConstantGraph,
+    graph: passes::ConstantGraph,
     schedule: Schedule,
     ranges: RangeTable,
 }
@@ -243,12 +242,12 @@ fn constant_stages<'p>(
     let read = programs.enumerate().flat_map(|(number, program)| {
         program.read_constants().into_iter().map(move |id| ((number, id), &program.constants[id]))
     });
-    let graph = transform::constant_graph(model, read);
+    let graph = passes::constant_graph(model, read);
     let ranges = RangeTable::default();
     // It runs once for each set of weights: the level that every machine runs is good enough.
     let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
     let mut questions = Questions::default();
-    let mut lowered = lower(&transform::widen(graph.graph.clone()), &target, &mut questions);
+    let mut lowered = lower(&passes::widen(graph.graph.clone()), &target, &mut questions);
     let own = "what is computed from constants alone stays within its buffers";
     bounds::stay_within(&mut lowered, "lowering of constants").expect(own);
     check(&loops::verify(&lowered), "lowering of constants");

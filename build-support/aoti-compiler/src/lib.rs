@@ -2,7 +2,6 @@
 //!
 //! It starts no process, reads no environment and keeps no global state: equal arguments give equal bytes.
 
-pub mod aten;
 pub mod codegen;
 pub mod compile;
 pub mod cost;
@@ -18,13 +17,12 @@ pub mod json;
 pub mod loops;
 pub mod lower;
 pub mod names;
-pub mod operators;
 pub mod origin;
+pub mod passes;
 pub mod random;
 pub mod schedule;
 pub mod select;
 pub mod symbolic;
 pub mod target;
 mod text;
-pub mod transform;
 pub mod tuning;

@@ -1,5 +1,5 @@
 //! Numbers from a seed, equal on every machine and in every version: the data of text models are made of them, and the
-//! inputs of tools and tests. (SplitMix64, by Steele, Lea and Flood, 2014.) What models draw is `transform`'s affair.
+//! inputs of tools and tests. (SplitMix64, by Steele, Lea and Flood, 2014.) What models draw is their front end's affair.
 
 /// A generator of numbers.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! The work of compiling grows with the size of a program, and not faster: each shape of program is compiled at some size and
 //! at twice that, and the times are compared. Nothing is said of how long either takes.
 
-use aoti_compiler::aten::text::parse;
 use aoti_compiler::compile::{Options, compile};
+use aoti_compiler::frontend::torch::aten::text::parse;
+use aoti_compiler::frontend::torch::functionalize::decompose;
 use aoti_compiler::graph::text::print;
-use aoti_compiler::transform::decompose::decompose;
 use bytes::Bytes;
 use std::fmt::Write;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! `docs/OPERATORS.md` and `docs/ONNX.md` list the operators that have a rule, and are written from the tables of rules themselves.
 //! `UPDATE_GOLDENS=1` rewrites it.
 
-use aoti_compiler::transform::decompose::Registry;
+use aoti_compiler::frontend::torch::rules::Registry;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;

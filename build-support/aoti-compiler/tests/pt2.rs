@@ -1,9 +1,9 @@
 //! Archives made by hand, good and bad, through the front end.
 
-use aoti_compiler::aten::{Arg, InputKind, OutputKind, Program};
 use aoti_compiler::diagnostic::{Code, Diagnostics};
+use aoti_compiler::frontend;
+use aoti_compiler::frontend::torch::aten::{Arg, InputKind, OutputKind, Program};
 use aoti_compiler::graph::SymbolSource;
-use aoti_compiler::{compile, frontend};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::io::{Cursor, Write};
@@ -99,7 +99,7 @@ impl Model {
 }
 
 fn import(bytes: Vec<u8>) -> Result<Program, Diagnostics> {
-    frontend::import("net", Bytes::from(bytes))
+    frontend::torch::program("net", Bytes::from(bytes))
 }
 
 /// The import fails with one finding of this code whose message holds every word.
@@ -148,7 +148,7 @@ fn sizes_that_export_assumes_are_neither_may_be_0_or_1() {
         let mut value = program();
         value["range_constraints"]["s31"]["min_val"] = json!(stated);
         edit(&mut value);
-        let graph = compile::import("net", Model::new(&value, &weights()).bytes()).unwrap();
+        let graph = frontend::read("net", Model::new(&value, &weights()).bytes(), &[]).unwrap();
         graph.symbols[0].range.min
     };
     let as_it_is: &dyn Fn(&mut Value) = &|_| ();
@@ -161,7 +161,7 @@ fn sizes_that_export_assumes_are_neither_may_be_0_or_1() {
 #[test]
 fn weights_are_slices_of_the_file() {
     let file = Bytes::from(Model::good().bytes());
-    let program = frontend::import("net", file.clone()).unwrap();
+    let program = frontend::torch::program("net", file.clone()).unwrap();
     assert!(file.as_ptr_range().contains(&program.constants["w"].data.as_ptr()));
 }
 

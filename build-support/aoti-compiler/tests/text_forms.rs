@@ -2,13 +2,14 @@
 //! cases.
 
 use aoti_compiler::codegen::run;
+use aoti_compiler::frontend::torch::aten;
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::memory::least_arena;
 use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::symbolic::{Ranges, Symbol};
 use aoti_compiler::target::Target;
 use aoti_compiler::tuning::Questions;
-use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
+use aoti_compiler::{frontend, graph, loops, passes};
 use bytes::Bytes;
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ fn models(most: usize) -> Vec<(PathBuf, Bytes)> {
 fn programs_of_aten_calls_come_back() {
     let (mut count, mut wrong) = (0, Vec::new());
     for (path, model) in models(usize::MAX) {
-        let Ok(program) = frontend::import("model", model) else { continue };
+        let Ok(program) = frontend::torch::program("model", model) else { continue };
         count += 1;
         let text = aten::text::print(&program);
         match aten::text::parse(&text) {
@@ -72,8 +73,8 @@ const SAMPLE: usize = 100;
 fn graphs_and_loops_come_back() {
     let (mut count, mut wrong) = (0, Vec::new());
     for (path, model) in models(SAMPLE) {
-        let Ok(graph) = compile::import("model", model) else { continue };
-        let graph = transform::optimize(graph);
+        let Ok(graph) = frontend::read("model", model, &[]) else { continue };
+        let graph = passes::optimize(graph);
         count += 1;
         let text = graph::text::print(&graph);
         match graph::text::parse(&text) {

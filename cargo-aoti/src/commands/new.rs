@@ -12,7 +12,7 @@ use std::process::Command;
 use aoti_build::{Operator, OperatorCode, operators_of_project};
 use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::diagnostic::{Code, Diagnostics};
-use aoti_compiler::{compile, operators};
+use aoti_compiler::{compile, frontend::torch::custom};
 use clap::Args;
 use serde_json::json;
 use toml_edit::{DocumentMut, InlineTable, Item, Table};
@@ -141,10 +141,10 @@ fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
 }
 
 /// The functions of the project's operators that no C++ file defines.
-fn functions(declared: &[Operator], read: &[operators::Operator]) -> Vec<String> {
+fn functions(declared: &[Operator], read: &[custom::Operator]) -> Vec<String> {
     let is_own = |operator: &Operator| matches!(operator.code, OperatorCode::Function { source: None, .. });
     let own = declared.iter().zip(read).filter(|(operator, _)| is_own(operator));
-    own.filter_map(|(_, operator)| operators::declaration(operator).ok().flatten()).collect()
+    own.filter_map(|(_, operator)| custom::declaration(operator).ok().flatten()).collect()
 }
 
 /// Of operators that are not supported, those of the project's own can be declared: in a manifest, which has to be there first.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use aoti_compiler::{compile, interpret};
+use aoti_compiler::{frontend, interpret};
 use aoti_runtime::{AnyView, DType, Device, DynTensor, Library, LoadOptions, ThreadPool, Weights, Workspace};
 use clap::Args;
 use serde_json::json;
@@ -80,7 +80,7 @@ fn reference(
 ) -> Result<(Vec<DynTensor>, f64), Failure> {
     let refuse = |text: String| Failure::User(text);
     let operators = crate::single::read_operators(&context.environment)?;
-    let graph = compile::import_with("case", memory::model(model)?, &operators)
+    let graph = frontend::read("case", memory::model(model)?, &operators)
         .map_err(|error| refuse(error.to_string()))?;
     let into = |tensor: &DynTensor| {
         let tensor = complex::to_parts(tensor)?;

@@ -211,7 +211,15 @@ fn roofs(
             short(peak)
         ),
     );
-    for (number, (name, rate)) in levels.iter().enumerate() {
+    // Of levels that are about equally fast the lines would hide each other's names.
+    let mut lines: Vec<(String, f64)> = Vec::new();
+    for (name, rate) in levels {
+        match lines.last_mut().filter(|(_, before)| *before < rate * 1.3) {
+            Some((names, _)) => names.push_str(&format!(", {name}")),
+            None => lines.push((name.clone(), *rate)),
+        }
+    }
+    for (number, (name, rate)) in lines.iter().enumerate() {
         let ridge = peak / rate;
         // Where the line meets the lower edge, if it does before the left one.
         let start = left.max(lowest / rate);

@@ -1,9 +1,9 @@
 //! Programs that draw, and what they draw.
 
-use aoti_compiler::aten::text::parse;
+use aoti_compiler::frontend::torch::aten::text::parse;
+use aoti_compiler::frontend::torch::functionalize::decompose;
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::evaluate;
-use aoti_compiler::transform::decompose::decompose;
 use aoti_runtime::{AnyView, DType, DynTensor, Generator, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::families;

@@ -75,7 +75,7 @@ pub(crate) fn checkpoint(path: &Path) -> Checkpoint {
         let graph = frontend::text::import("model", model.into()).expect("it can be imported");
         graph.constants.values().cloned().collect()
     } else {
-        let program = frontend::import("model", model.into()).expect("it can be imported");
+        let program = frontend::torch::program("model", model.into()).expect("it can be imported");
         program.constants.into_values().collect()
     };
     constants

@@ -4,9 +4,9 @@ use crate::compare::compare;
 use aoti_compiler::diagnostic::{Code, Diagnostics};
 use aoti_compiler::dtype::DType;
 use aoti_compiler::float8::Float8;
+use aoti_compiler::frontend;
 use aoti_compiler::graph::{self, Graph, InputRole, OutputRole};
 use aoti_compiler::interpret::{Tensor, evaluate};
-use aoti_compiler::{frontend, transform};
 use bytes::Bytes;
 use std::path::Path;
 
@@ -46,9 +46,9 @@ pub(crate) fn run(name: &str, path: &Path, text: bool) -> Result<(), Failure> {
     let expected = read_tensors(&path.join("outputs.safetensors")).map_err(files)?;
     let tolerances = tolerances(path);
     let model = std::fs::read(path.join("model.pt2")).map_err(|error| files(error.to_string()))?;
-    let program = frontend::import(name, Bytes::from(model))
+    let program = frontend::torch::program(name, Bytes::from(model))
         .map_err(|diagnostics| Failure::from_diagnostics("import", &diagnostics))?;
-    let graph = transform::decompose::decompose(&program)
+    let graph = frontend::torch::functionalize::decompose(&program)
         .map_err(|diagnostics| Failure::from_diagnostics("decompose", &diagnostics))?;
     graph::verify(&graph).map_err(|diagnostics| Failure::from_diagnostics("verify", &diagnostics))?;
     if text {

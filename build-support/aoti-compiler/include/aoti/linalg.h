@@ -7,6 +7,7 @@
 #include "linalg_orthogonal.h"
 #include "linalg_mode.h"
 #include "linalg_select.h"
+#include "linalg_team.h"
 #include "math.h"
 #include "vec.h"
 #if AOTI_GPU
@@ -17,8 +18,8 @@
 
 AOTI_NAMESPACE_BEGIN
 
-// Routine::one(u, m, n, work, tensors...) computes matrix u of a batch. `work` has Bytes bytes, of the worker, or of the matrix
-// where each has a thread of its own.
+// Routine::one(u, m, n, work, tensors...) computes matrix u of a batch, a thread each. `work` has Bytes bytes, of the worker, or on
+// GPUs of the matrix.
 template <class Routine, class... Tensors>
 AOTI_INLINE void matrices(const Run &run, char *scratch, i64 bytes, i64 batch, i64 m, i64 n, Tensors... tensors) {
   parallel(run, batch, grain(run, 16384, m * m * n + m * n * n), [&](i64 begin, i64 end, i64 worker) {
@@ -26,9 +27,18 @@ AOTI_INLINE void matrices(const Run &run, char *scratch, i64 bytes, i64 batch, i
 #if AOTI_GPU
       worker = u;
 #endif
-      Routine::one(u, m, n, scratch + worker * bytes, tensors...);
+      Routine::template one<linalg::Alone>(u, m, n, scratch + worker * bytes, tensors...);
     }
   });
 }
+
+#if AOTI_GPU
+// As matrices(), a block each.
+template <class Routine, class... Tensors>
+AOTI_INLINE void matrices_of_blocks(const Run &, char *scratch, i64 bytes, i64 batch, i64 m, i64 n, Tensors... tensors) {
+  for (i64 u = block_index(); u < batch; u += block_count())
+    Routine::template one<linalg::Block>(u, m, n, scratch + u * bytes, tensors...);
+}
+#endif
 
 AOTI_NAMESPACE_END

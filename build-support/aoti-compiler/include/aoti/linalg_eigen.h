@@ -1,5 +1,5 @@
 // Eigenvalues and eigenvectors of general matrices, by the QR algorithm with single shifts on complex Hessenberg matrices
-// (Golub and Van Loan, "Matrix computations", 7.5). Matrices are row-major. Knows neither batches nor threads.
+// (Golub and Van Loan, "Matrix computations", 7.5). Matrices are row-major. Knows no batches.
 #pragma once
 
 #include "linalg_orthogonal.h"
@@ -50,31 +50,31 @@ template <class T> struct Givens {
     s = scaled(phase * conjugate(b), T(1) / whole);
   }
   // Rows x and y: (c, s; -conj(s), c).
-  AOTI_INLINE void rows(i64 from, i64 to, Complex<T> *x, Complex<T> *y) const {
-    for (i64 i = from; i < to; ++i) {
-      const Complex<T> a = x[i], b = y[i];
-      x[i] = scaled(a, c) + s * b, y[i] = scaled(b, c) - conjugate(s) * a;
-    }
+  template <class Team> AOTI_INLINE void rows(i64 from, i64 to, Complex<T> *x, Complex<T> *y) const {
+    Team::each(to - from, [&](i64 i) {
+      const Complex<T> a = x[from + i], b = y[from + i];
+      x[from + i] = scaled(a, c) + s * b, y[from + i] = scaled(b, c) - conjugate(s) * a;
+    });
   }
   // Columns x and y, `stride` apart from row to row, by the inverse.
-  AOTI_INLINE void columns(i64 count, i64 stride, Complex<T> *x, Complex<T> *y) const {
-    for (i64 i = 0; i < count; ++i) {
+  template <class Team> AOTI_INLINE void columns(i64 count, i64 stride, Complex<T> *x, Complex<T> *y) const {
+    Team::each(count, [&](i64 i) {
       const Complex<T> a = x[i * stride], b = y[i * stride];
       x[i * stride] = scaled(a, c) + conjugate(s) * b, y[i * stride] = scaled(b, c) - s * a;
-    }
+    });
   }
 };
 
 struct Eig {
   // To upper Hessenberg form.
-  template <class T> AOTI_NOINLINE static void reduce(i64 n, Complex<T> *h, Complex<T> *q) {
+  template <class Team, class T> AOTI_NOINLINE static void reduce(i64 n, Complex<T> *h, Complex<T> *q) {
     for (i64 k = 0; k + 2 < n; ++k)
       for (i64 i = n - 1; i > k + 1; --i) {
         const Givens<T> turn(h[(i - 1) * n + k], h[i * n + k]);
-        turn.rows(k, n, h + (i - 1) * n, h + i * n);
+        turn.template rows<Team>(k, n, h + (i - 1) * n, h + i * n);
         h[i * n + k] = {T(0), T(0)};
-        turn.columns(n, n, h + i - 1, h + i);
-        turn.columns(n, n, q + i - 1, q + i);
+        turn.template columns<Team>(n, n, h + i - 1, h + i);
+        turn.template columns<Team>(n, n, q + i - 1, q + i);
       }
   }
 
@@ -91,7 +91,7 @@ struct Eig {
   }
 
   // To upper triangular form. Rounds are bounded: what has not converged then stays.
-  template <class T> AOTI_NOINLINE static void iterate(i64 n, Complex<T> *h, Complex<T> *q, Givens<T> *turns) {
+  template <class Team, class T> AOTI_NOINLINE static void iterate(i64 n, Complex<T> *h, Complex<T> *q, Givens<T> *turns) {
     i64 high = n - 1, round = 0;
     while (high > 0 && round < 300) {
       i64 low = high;
@@ -106,17 +106,17 @@ struct Eig {
       }
       ++round;
       const Complex<T> by = shift(n, high, round, h);
-      for (i64 i = 0; i < n; ++i) h[i * n + i] = h[i * n + i] - by;
+      Team::each(n, [&](i64 i) { h[i * n + i] = h[i * n + i] - by; });
       for (i64 k = low; k < high; ++k) {
         turns[k] = Givens<T>(h[k * n + k], h[(k + 1) * n + k]);
-        turns[k].rows(k, n, h + k * n, h + (k + 1) * n);
+        turns[k].template rows<Team>(k, n, h + k * n, h + (k + 1) * n);
         h[(k + 1) * n + k] = {T(0), T(0)};
       }
       for (i64 k = low; k < high; ++k) {
-        turns[k].columns(k + 2, n, h + k, h + k + 1);
-        turns[k].columns(n, n, q + k, q + k + 1);
+        turns[k].template columns<Team>(k + 2, n, h + k, h + k + 1);
+        turns[k].template columns<Team>(n, n, q + k, q + k + 1);
       }
-      for (i64 i = 0; i < n; ++i) h[i * n + i] = h[i * n + i] + by;
+      Team::each(n, [&](i64 i) { h[i * n + i] = h[i * n + i] + by; });
     }
   }
 
@@ -150,27 +150,30 @@ struct Eig {
   }
 
   // Eigenvalues and, as columns, eigenvectors, both as pairs.
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *memory, const T *in, T *values, T *vectors) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *memory, const T *in, T *values, T *vectors) {
     Complex<T> *h = (Complex<T> *)memory, *q = h + n * n, *y = q + n * n;
     Givens<T> *turns = (Givens<T> *)(y + n);
     Complex<T> *w = (Complex<T> *)values + u * n, *v = (Complex<T> *)vectors + u * n * n;
-    for (i64 i = 0; i < n * n; ++i) {
+    Team::each(n * n, [&](i64 i) {
       h[i] = {in[u * n * n + i], T(0)};
       q[i] = {i / n == i % n ? T(1) : T(0), T(0)};
-    }
-    const T size = length(n * n, in + u * n * n, 1);
-    reduce(n, h, q);
-    iterate(n, h, q, turns);
+    });
+    const T size = length<Team>(n * n, in + u * n * n, 1);
+    reduce<Team>(n, h, q);
+    iterate<Team>(n, h, q, turns);
     // A division by zero would lose the vector; this much the matrix is not known by.
     const T small = size == T(0) ? T(1) : epsilon<T> * size;
-    for (i64 k = 0; k < n; ++k) {
-      vector(n, k, small, h, q, y, v);
-      w[k] = h[k * n + k];
-      if (magnitude(w[k].im) > T(8) * small) continue;
-      // Of a real matrix: what is left of an imaginary part is rounding.
-      w[k].im = T(0);
-      for (i64 i = 0; i < n; ++i) v[i * n + k].im = T(0);
-    }
+    // Vectors share `y`.
+    Team::once([&] {
+      for (i64 k = 0; k < n; ++k) {
+        vector(n, k, small, h, q, y, v);
+        w[k] = h[k * n + k];
+        if (magnitude(w[k].im) > T(8) * small) continue;
+        // Of a real matrix: what is left of an imaginary part is rounding.
+        w[k].im = T(0);
+        for (i64 i = 0; i < n; ++i) v[i * n + k].im = T(0);
+      }
+    });
   }
 };
 

@@ -1,8 +1,8 @@
 // Factorisations by elimination, and solvers with triangular and factored matrices. Matrices are row-major.
-// Knows neither batches nor threads.
+// Knows no batches.
 #pragma once
 
-#include "base.h"
+#include "linalg_team.h"
 
 AOTI_NAMESPACE_BEGIN
 namespace linalg {
@@ -12,31 +12,30 @@ template <class T> AOTI_INLINE void swap(T &a, T &b) {
   T c = a;
   a = b, b = c;
 }
-template <class T> AOTI_INLINE void copy(i64 count, const T *from, T *to) {
-  for (i64 i = 0; i < count; ++i) to[i] = from[i];
+template <class Team, class T> AOTI_INLINE void copy(i64 count, const T *from, T *to) {
+  Team::each(count, [&](i64 i) { to[i] = from[i]; });
 }
 
 // Rows are exchanged so that no multiplier is larger than one. `info` is 0, or one more than the first column without a pivot.
 struct Lu {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *in, T *out, i64 *pivots, i64 *info) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *in, T *out, i64 *pivots, i64 *info) {
     T *a = out + u * m * n;
     const i64 k = m < n ? m : n;
-    copy(m * n, in + u * m * n, a), pivots += u * k, info[u] = 0;
+    copy<Team>(m * n, in + u * m * n, a), pivots += u * k, info[u] = 0;
     for (i64 j = 0; j < k; ++j) {
-      i64 p = j;
-      for (i64 i = j + 1; i < m; ++i)
-        if (magnitude(a[i * n + j]) > magnitude(a[p * n + j])) p = i;
+      const i64 p = Team::template largest<T>(j, m, [&](i64 i) { return magnitude(a[i * n + j]); });
+      const T pivot = a[p * n + j];
       pivots[j] = p + 1;
-      if (a[p * n + j] == T(0)) {
+      if (pivot == T(0)) {
         if (info[u] == 0) info[u] = j + 1;
         continue;
       }
-      if (p != j)
-        for (i64 c = 0; c < n; ++c) swap(a[p * n + c], a[j * n + c]);
-      for (i64 i = j + 1; i < m; ++i) {
-        const T l = a[i * n + j] = a[i * n + j] / a[j * n + j];
-        for (i64 c = j + 1; c < n; ++c) a[i * n + c] = a[i * n + c] - l * a[j * n + c];
-      }
+      if (p != j) Team::each(n, [&](i64 c) { swap(a[p * n + c], a[j * n + c]); });
+      Team::each(m - j - 1, [&](i64 i) { a[(j + 1 + i) * n + j] = a[(j + 1 + i) * n + j] / pivot; });
+      Team::each(m - j - 1, n - j - 1, [&](i64 r, i64 c) {
+        const i64 row = (j + 1 + r) * n, column = j + 1 + c;
+        a[row + column] = a[row + column] - a[row + j] * a[j * n + column];
+      });
     }
   }
 };
@@ -44,82 +43,90 @@ struct Lu {
 // Of the lower triangle, column by column. `info` is 0, or the order of the first minor that is not positive; then what is left is as
 // LAPACK leaves it. Below an infinite pivot there is NaN, as below those of PyTorch.
 struct Cholesky {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *, const T *in, T *out, i64 *info) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *, const T *in, T *out, i64 *info) {
     const T *a = in + u * n * n;
     T *l = out + u * n * n;
-    for (i64 i = 0; i < n; ++i)
-      for (i64 j = 0; j < n; ++j) l[i * n + j] = j <= i ? a[i * n + j] : T(0);
+    Team::each(n, n, [&](i64 i, i64 j) { l[i * n + j] = j <= i ? a[i * n + j] : T(0); });
     info[u] = 0;
     for (i64 j = 0; j < n; ++j) {
-      T root = T(0);
-      for (i64 i = j; i < n; ++i) {
-        T sum = l[i * n + j];
-        for (i64 k = 0; k < j; ++k) sum = sum - l[i * n + k] * l[j * n + k];
-        if (i > j) {
-          l[i * n + j] = sum / root;
-          continue;
-        }
-        if (!(sum > T(0))) {
-          l[j * n + j] = sum;
-          info[u] = j + 1;
-          return;
-        }
-        root = T(__builtin_sqrt(f64(sum)));
-        l[j * n + j] = root;
-        if (root == root + root) root = root * T(0);
+      // What a column has of those before it is subtracted from all of it, also from its pivot.
+      Team::each(n - j, [&](i64 i) {
+        const T *own = l + (j + i) * n, *pivot = l + j * n;
+        T sum = own[j];
+        for (i64 k = 0; k < j; ++k) sum = sum - own[k] * pivot[k];
+        l[(j + i) * n + j] = sum;
+      });
+      const T square = l[j * n + j];
+      if (!(square > T(0))) {
+        // The rest of the column is as it was.
+        Team::each(n - j - 1, [&](i64 i) { l[(j + 1 + i) * n + j] = a[(j + 1 + i) * n + j]; });
+        info[u] = j + 1;
+        return;
       }
+      const T root = T(__builtin_sqrt(f64(square))), divisor = root == root + root ? root * T(0) : root;
+      Team::each(n - j, [&](i64 i) { l[(j + i) * n + j] = i == 0 ? root : l[(j + i) * n + j] / divisor; });
     }
   }
 };
 
 // Rows are exchanged, one pivot after the other; those outside the matrix exchange nothing.
 struct Exchange {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const i64 *pivots, const T *b, T *out) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const i64 *pivots, const T *b, T *out) {
     T *x = out + u * m * n;
     pivots += u * m;
-    copy(m * n, b + u * m * n, x);
-    for (i64 i = 0; i < m; ++i) {
-      const i64 j = pivots[i] - 1;
-      if (j != i && j >= 0 && j < m)
-        for (i64 c = 0; c < n; ++c) swap(x[i * n + c], x[j * n + c]);
-    }
+    copy<Team>(m * n, b + u * m * n, x);
+    Team::columns(0, n, [&](i64 begin, i64 end) {
+      for (i64 i = 0; i < m; ++i) {
+        const i64 j = pivots[i] - 1;
+        if (j != i && j >= 0 && j < m)
+          for (i64 c = begin; c < end; ++c) swap(x[i * n + c], x[j * n + c]);
+      }
+    });
   }
 };
 
 // X of A X = B with a lower triangular A of m rows and n columns of B.
 struct SolveLower {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *a, const T *b, T *out) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *a, const T *b, T *out) {
     T *x = out + u * m * n;
     a += u * m * m;
-    copy(m * n, b + u * m * n, x);
-    for (i64 i = 0; i < m; ++i) {
-      for (i64 k = 0; k < i; ++k)
-        for (i64 c = 0; c < n; ++c) x[i * n + c] = x[i * n + c] - a[i * m + k] * x[k * n + c];
-      for (i64 c = 0; c < n; ++c) x[i * n + c] = x[i * n + c] / a[i * m + i];
-    }
+    copy<Team>(m * n, b + u * m * n, x);
+    Team::columns(0, n, [&](i64 begin, i64 end) {
+      for (i64 i = 0; i < m; ++i) {
+        for (i64 k = 0; k < i; ++k)
+          for (i64 c = begin; c < end; ++c) x[i * n + c] = x[i * n + c] - a[i * m + k] * x[k * n + c];
+        for (i64 c = begin; c < end; ++c) x[i * n + c] = x[i * n + c] / a[i * m + i];
+      }
+    });
   }
 };
 struct SolveUpper {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *a, const T *b, T *out) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *a, const T *b, T *out) {
     T *x = out + u * m * n;
     a += u * m * m;
-    copy(m * n, b + u * m * n, x);
-    for (i64 i = m - 1; i >= 0; --i) {
-      for (i64 k = i + 1; k < m; ++k)
-        for (i64 c = 0; c < n; ++c) x[i * n + c] = x[i * n + c] - a[i * m + k] * x[k * n + c];
-      for (i64 c = 0; c < n; ++c) x[i * n + c] = x[i * n + c] / a[i * m + i];
-    }
+    copy<Team>(m * n, b + u * m * n, x);
+    Team::columns(0, n, [&](i64 begin, i64 end) {
+      for (i64 i = m - 1; i >= 0; --i) {
+        for (i64 k = i + 1; k < m; ++k)
+          for (i64 c = begin; c < end; ++c) x[i * n + c] = x[i * n + c] - a[i * m + k] * x[k * n + c];
+        for (i64 c = begin; c < end; ++c) x[i * n + c] = x[i * n + c] / a[i * m + i];
+      }
+    });
   }
 };
 
 // L D L^T of the lower triangle of a symmetric matrix, D of blocks of one and two rows, by Bunch and Kaufman's
 // pivoting, as LAPACK stores it: a pivot is positive for a block of one row, negative and there twice for one of two.
 struct Ldl {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *, const T *in, T *out, i64 *pivots, i64 *info) {
-    T *a = out + u * n * n;
-    pivots += u * n, info[u] = 0;
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *, const T *in, T *out, i64 *pivots, i64 *info) {
+    Team::once([&] { factor(n, in + u * n * n, out + u * n * n, pivots + u * n, info + u); });
+  }
+
+private:
+  template <class T> AOTI_INLINE static void factor(i64 n, const T *in, T *a, i64 *pivots, i64 *info) {
+    *info = 0;
     for (i64 i = 0; i < n; ++i)
-      for (i64 j = 0; j < n; ++j) a[i * n + j] = j <= i ? in[u * n * n + i * n + j] : T(0);
+      for (i64 j = 0; j < n; ++j) a[i * n + j] = j <= i ? in[i * n + j] : T(0);
     const T alpha = T(0.6403882032022076);
     for (i64 k = 0; k < n;) {
       i64 steps = 1, p = k, widest = k;
@@ -128,7 +135,7 @@ struct Ldl {
         if (magnitude(a[i * n + k]) > column) widest = i, column = magnitude(a[i * n + k]);
       const T diagonal = magnitude(a[k * n + k]);
       if (diagonal == T(0) && column == T(0)) {
-        if (info[u] == 0) info[u] = k + 1;
+        if (*info == 0) *info = k + 1;
         pivots[k] = k + 1, ++k;
         continue;
       }
@@ -177,10 +184,13 @@ struct Ldl {
 
 // X of A X = B with an A that `Ldl` has factored.
 struct LdlSolve {
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *a, const i64 *pivots, const T *b, T *out) {
-    T *x = out + u * m * n;
-    a += u * m * m, pivots += u * m;
-    copy(m * n, b + u * m * n, x);
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *, const T *a, const i64 *pivots, const T *b, T *out) {
+    Team::once([&] { solve(m, n, a + u * m * m, pivots + u * m, b + u * m * n, out + u * m * n); });
+  }
+
+private:
+  template <class T> AOTI_INLINE static void solve(i64 m, i64 n, const T *a, const i64 *pivots, const T *b, T *x) {
+    copy<Alone>(m * n, b, x);
     const auto exchange = [&](i64 i, i64 j) {
       // Pivots are the caller's: those outside the matrix exchange nothing.
       if (i != j && j >= 0 && j < m)

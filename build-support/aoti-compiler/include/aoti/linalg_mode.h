@@ -1,4 +1,4 @@
-// The most frequent number of a row. Knows neither batches nor threads.
+// The most frequent number of a row. Knows no batches.
 #pragma once
 
 #include "linalg_factor.h"
@@ -14,14 +14,16 @@ struct Mode {
   // Up to so many numbers are sorted by insertion.
   static constexpr i64 kFew = 16;
 
-  template <class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *work, const T *in, i64 *out) {
+  template <class Team, class T> AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *work, const T *in, i64 *out) {
     i64 *order = (i64 *)work;
-    for (i64 row = 0; row < m; ++row) {
-      const T *x = in + (u * m + row) * n;
-      for (i64 i = 0; i < n; ++i) order[i] = i;
-      sort(x, order, n);
-      out[u * m + row] = longest_run(x, order, n);
-    }
+    Team::once([&] {
+      for (i64 row = 0; row < m; ++row) {
+        const T *x = in + (u * m + row) * n;
+        for (i64 i = 0; i < n; ++i) order[i] = i;
+        sort(x, order, n);
+        out[u * m + row] = longest_run(x, order, n);
+      }
+    });
   }
 
   // The position that ends the first of the longest runs of equal numbers.

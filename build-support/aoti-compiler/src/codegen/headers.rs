@@ -79,6 +79,7 @@ headers![
     "linalg_orthogonal.h",
     "linalg_mode.h",
     "linalg_select.h",
+    "linalg_team.h",
     "math.h",
     "math_f32.h",
     "math_f64.h",

@@ -7,8 +7,8 @@ use crate::dtype::DType;
 use crate::json::{FromJson, Malformed, ToJson, Value};
 use crate::json_fields;
 use crate::loops::{BufferId, Program};
+use crate::passes::{ConstantGraph, Weight};
 use crate::symbolic::{Expr, RangeTable};
-use crate::transform::{ConstantGraph, Weight};
 use std::collections::BTreeSet;
 
 /// One dimension of an input or output.

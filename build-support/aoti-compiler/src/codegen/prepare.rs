@@ -11,9 +11,9 @@ use super::run;
 use super::weights::{Layout, Packing, Placed};
 use crate::dtype::DType;
 use crate::loops::Program;
+use crate::passes::{ConstantGraph, Elements};
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
-use crate::transform::{ConstantGraph, Elements};
 use std::fmt::Write;
 
 /// Stands where the level stands in the names of a model's kernels.

@@ -3,10 +3,10 @@
 use super::{Options, compile, stages, with_graph};
 use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::frontend::ModelFile;
 use crate::target::{GpuTarget, Vendor};
-use crate::{aten, codegen, frontend, loops, schedule};
+use crate::{codegen, frontend, loops, schedule};
 
 /// One stage's text, for `inspect --emit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,12 +41,7 @@ pub enum Emit {
 pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Result<String, Diagnostics> {
     let model = model.into();
     match what {
-        Emit::Aten if frontend::text::is_text(&model.file) => {
-            Err(Diagnostic::new(Code::Text, "graph text has no program of PyTorch's")
-                .help("`--emit graph` shows its own operators")
-                .into())
-        }
-        Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model.file)?)),
+        Emit::Aten => frontend::exported(&options.name, model.file),
         Emit::Graph => with_graph(model, options, |graph| Ok(crate::graph::text::print_short(&graph))),
         Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
         Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),

@@ -1,8 +1,25 @@
 //! The `.aoti` front end: graph text from outside, parsed and verified.
 
+use super::import::{Format, Import};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{self, ConstantSource, Graph};
 use bytes::Bytes;
+
+/// The row of the table of formats.
+pub(super) const FORMAT: Format = Format {
+    recognizes: is_text,
+    files_beside: |_| Ok(Vec::new()),
+    import: |_, name, model, _| {
+        let graph = import(name, model.file.clone())?;
+        Ok(Import { graph, is_stated: true, asked: Vec::new() })
+    },
+    exported: |_, _| Err(own_alone("graph text has no program of PyTorch's")),
+    operators: |_, _| Err(own_alone("graph text has no operators of PyTorch's")),
+};
+
+fn own_alone(message: &str) -> Diagnostics {
+    Diagnostic::new(Code::Text, message).help("`--emit graph` shows its own operators").into()
+}
 
 /// Whether a file is graph text: its first word, after space and comments, is `graph`.
 pub fn is_text(file: &[u8]) -> bool {

@@ -22,7 +22,7 @@ pub use functions::{
     BinaryOp, Bits, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation,
     Rounding, Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
 };
-pub use op::{Conv, Coord, Op};
+pub use op::{Conv, Coord, Op, OpClass};
 pub use scalar::Scalar;
 pub use verify::verify;
 

@@ -140,7 +140,60 @@ pub enum Op {
     },
 }
 
+/// What operators have in common. Passes that only need to know this match on it, so that a new operator of a known class
+/// concerns them no further.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum OpClass<'op> {
+    /// Has no operands: constants, numbers, positions.
+    Source,
+    /// Computes each element from the elements of its operands there.
+    Elementwise,
+    /// Reads its operand at these coordinates.
+    View(&'op [Expr]),
+    /// As a view, with a number where the coordinates are outside.
+    Pad(&'op [Expr]),
+    /// Reads its operand at coordinates that are partly data.
+    Gather(&'op [Coord]),
+    /// Writes at coordinates that are partly data.
+    Scatter(&'op [Coord]),
+    /// Joins its operands along an axis.
+    Concat,
+    /// Removes these axes.
+    Reduction(&'op [usize]),
+    /// Computes whole rows or matrices at once: scans, sorts, searches, routines, transforms.
+    AxisOp,
+    /// Sums products: of matrices, or of windows.
+    Contraction,
+    /// A function of the user's project, of which nothing is known.
+    Opaque(&'op ExternCall),
+    /// Reads a size or checks something. No outputs.
+    Effect,
+    /// Runs graphs of its own.
+    Control,
+}
+
 impl Op {
+    /// Its class.
+    pub fn class(&self) -> OpClass<'_> {
+        match self {
+            Op::Constant(_) | Op::Full(_) | Op::Index(_) => OpClass::Source,
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast => OpClass::Elementwise,
+            Op::View(coords) => OpClass::View(coords),
+            Op::Pad { coords, .. } => OpClass::Pad(coords),
+            Op::Gather(coords) => OpClass::Gather(coords),
+            Op::Scatter { coords, .. } => OpClass::Scatter(coords),
+            Op::Cat { .. } => OpClass::Concat,
+            Op::Reduce { axes, .. } => OpClass::Reduction(axes),
+            Op::Scan { .. } | Op::Sort { .. } | Op::SearchSorted { .. } | Op::Routine(_) | Op::Fourier(_) => {
+                OpClass::AxisOp
+            }
+            Op::MatMul | Op::Conv(_) => OpClass::Contraction,
+            Op::Extern(call) => OpClass::Opaque(call),
+            Op::Read(_) | Op::Assert(_) | Op::Require(_) => OpClass::Effect,
+            Op::Cond { .. } | Op::While { .. } => OpClass::Control,
+        }
+    }
+
     /// The name in text forms and messages; for functions and reductions that of the function.
     pub fn name(&self) -> &'static str {
         match self {

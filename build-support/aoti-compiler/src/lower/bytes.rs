@@ -6,9 +6,9 @@ use super::layout::Layouts;
 use super::nodes::{axes_over, axis_exprs, axis_symbol, expr_indices, strided};
 use crate::graph::{Graph, Op, ValueId};
 use crate::loops::{Access, Channels, MatrixOperand};
+use crate::passes::byte_operands;
 use crate::target::Target;
 use crate::target::templates::are_words;
-use crate::transform::byte_operands;
 use cranelift_entity::SecondaryMap;
 
 /// The contractions by their results.

@@ -10,7 +10,7 @@ use super::element::Element;
 use super::neighbourhood::neighbourhoods;
 use super::realize::count_uses;
 use crate::dtype::DType;
-use crate::graph::{Conv, Graph, Node, Op, TensorType, ValueId};
+use crate::graph::{Conv, Graph, Node, Op, OpClass, TensorType, ValueId};
 use crate::loops::Channels;
 use crate::select;
 use crate::symbolic::{Expr, Symbol};
@@ -139,30 +139,18 @@ fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<Valu
         return false;
     }
     let alike = |input: &ValueId| last[*input] && graph.ty(*input).rank() == rank;
-    match &node.op {
-        Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::Cat { .. } => {
-            node.inputs.iter().any(alike)
-        }
-        Op::View(coords) | Op::Pad { coords, .. } => last[node.inputs[0]] && keeps_channels(coords),
-        Op::Reduce { axes, .. } => last[node.inputs[0]] && axes.iter().all(|axis| *axis > CHANNELS),
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => false,
+    match node.op.class() {
+        OpClass::Elementwise | OpClass::Concat => node.inputs.iter().any(alike),
+        OpClass::View(coords) | OpClass::Pad(coords) => last[node.inputs[0]] && keeps_channels(coords),
+        OpClass::Reduction(axes) => last[node.inputs[0]] && axes.iter().all(|axis| *axis > CHANNELS),
+        OpClass::Source
+        | OpClass::Gather(_)
+        | OpClass::Scatter(_)
+        | OpClass::AxisOp
+        | OpClass::Contraction
+        | OpClass::Opaque(_)
+        | OpClass::Effect
+        | OpClass::Control => false,
     }
 }
 
@@ -183,33 +171,17 @@ pub(super) fn has_channels_along(coords: &[Expr], own: Symbol) -> bool {
 
 /// Operands that an operator does not read by coordinates.
 fn read_otherwise(node: &Node) -> &[ValueId] {
-    match &node.op {
-        Op::Gather(_) => &node.inputs[..1],
-        Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => &node.inputs,
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Reduce { .. }
-        | Op::Cat { .. }
-        | Op::Scatter { .. }
-        | Op::MatMul
-        | Op::Conv(_) => &[],
+    match node.op.class() {
+        OpClass::Gather(_) => &node.inputs[..1],
+        OpClass::AxisOp | OpClass::Opaque(_) | OpClass::Effect | OpClass::Control => &node.inputs,
+        OpClass::Source
+        | OpClass::Elementwise
+        | OpClass::View(_)
+        | OpClass::Pad(_)
+        | OpClass::Scatter(_)
+        | OpClass::Concat
+        | OpClass::Reduction(_)
+        | OpClass::Contraction => &[],
     }
 }
 

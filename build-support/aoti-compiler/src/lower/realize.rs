@@ -4,7 +4,7 @@ use super::attention::Attentions;
 use super::bytes::Bytes;
 use super::element::Element;
 use super::widening::{is_widening, widens_right};
-use crate::graph::{Graph, Node, Op, ValueId, axis_occurrences};
+use crate::graph::{Graph, Node, Op, OpClass, ValueId, axis_occurrences};
 use crate::symbolic::{Expr, RangeTable};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -127,32 +127,19 @@ fn demand_operands(
         realized[value] = true;
         costs[value] = Cost::default();
     };
-    match &node.op {
-        Op::Gather(_) => demand(node.inputs[0]),
-        Op::Scatter { .. } => {}
-        Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_) => {
+    match node.op.class() {
+        OpClass::Gather(_) => demand(node.inputs[0]),
+        OpClass::AxisOp | OpClass::Opaque(_) | OpClass::Effect | OpClass::Control => {
             node.inputs.iter().copied().for_each(demand);
         }
-        Op::Cond { .. } | Op::While { .. } => node.inputs.iter().copied().for_each(demand),
-        Op::Conv(_) => {
-            demand(bytes.unwrap_or(node.inputs[0]));
-            demand(node.inputs[1]);
-        }
-        // Strided views of buffers are read in place; what is behind the view must have one.
-        Op::MatMul => {
+        OpClass::Contraction => {
             let (left, right) = (bytes.unwrap_or(node.inputs[0]), node.inputs[1]);
-            demand(behind_left[left].unwrap_or(left));
-            demand(behind_right[right].unwrap_or(right));
+            // Products read strided views of buffers in place; what is behind the view must have one.
+            let is_product = node.op == Op::MatMul;
+            demand(behind_left[left].filter(|_| is_product).unwrap_or(left));
+            demand(behind_right[right].filter(|_| is_product).unwrap_or(right));
         }
-        Op::View(_) | Op::Pad { .. } => {
+        OpClass::View(_) | OpClass::Pad(_) => {
             if growth(node, too_often) > MAX_GROWTH {
                 demand(node.inputs[0]);
                 return;
@@ -165,46 +152,29 @@ fn demand_operands(
                 demand(node.inputs[0]);
             }
         }
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::Cat { .. }
-        | Op::Reduce { .. } => {}
+        OpClass::Source
+        | OpClass::Elementwise
+        | OpClass::Scatter(_)
+        | OpClass::Concat
+        | OpClass::Reduction(_) => {}
     }
 }
 
 /// How many times longer coordinates become through a node and what is behind its operands.
 fn growth(node: &Node, operands: Cost) -> usize {
-    let own = match &node.op {
-        Op::View(coords) | Op::Pad { coords, .. } => axis_occurrences(coords, MAX_GROWTH + 1),
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_)
-        | Op::Cond { .. }
-        | Op::While { .. }
-        | Op::Conv(_)
-        | Op::MatMul => 1,
+    let own = match node.op.class() {
+        OpClass::View(coords) | OpClass::Pad(coords) => axis_occurrences(coords, MAX_GROWTH + 1),
+        OpClass::Source
+        | OpClass::Elementwise
+        | OpClass::Gather(_)
+        | OpClass::Scatter(_)
+        | OpClass::Concat
+        | OpClass::Reduction(_)
+        | OpClass::AxisOp
+        | OpClass::Contraction
+        | OpClass::Opaque(_)
+        | OpClass::Effect
+        | OpClass::Control => 1,
     };
     own.max(1) * operands.growth.max(1)
 }

@@ -2,7 +2,7 @@
 //! run over channels, and the elements that are read or written across the order in which they lie. Decides nothing.
 
 use super::layout::{CHANNELS, has_channels_along, keeps_channels};
-use crate::graph::{Graph, Node, Op, ValueId};
+use crate::graph::{Graph, Node, Op, OpClass, ValueId};
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -53,46 +53,37 @@ fn elements_of(
     let reads = |is_turned: &dyn Fn(ValueId) -> bool| -> i64 {
         node.inputs.iter().filter(|input| is_turned(**input)).map(|input| size(*input)).sum()
     };
-    match &node.op {
-        Op::View(coords) | Op::Pad { coords, .. } => {
+    match node.op.class() {
+        OpClass::View(coords) | OpClass::Pad(coords) => {
             let end = graph.ty(*output).rank().checked_sub(1).and_then(|end| u32::try_from(end).ok());
             let is_along = |end: u32| has_channels_along(coords, Symbol::axis(end));
             let follows = keeps_channels(coords) || end.is_some_and(is_along);
             reads(&|input| last[input] && !follows)
         }
-        Op::Reduce { axes, .. } => {
+        OpClass::Reduction(axes) => {
             let mixes = axes.contains(&CHANNELS) && axes.len() > 1;
             reads(&|input| last[input] && mixes)
         }
-        Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::Cat { .. } => {
+        OpClass::Elementwise | OpClass::Concat => {
             let rank = graph.ty(*output).rank();
             reads(&|input| last[input] != last[*output] && graph.ty(input).rank() == rank)
         }
         // A template reads its input in either order, and writes with lanes over channels.
-        Op::Conv(_) => {
+        OpClass::Contraction if node.op != Op::MatMul => {
             if last[node.inputs[0]] && !last[*output] {
                 size(*output)
             } else {
                 0
             }
         }
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Routine(_)
-        | Op::Fourier(_)
-        | Op::Extern(_)
-        | Op::MatMul
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Require(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => reads(&|input| last[input]),
+        OpClass::Source
+        | OpClass::Gather(_)
+        | OpClass::Scatter(_)
+        | OpClass::AxisOp
+        | OpClass::Contraction
+        | OpClass::Opaque(_)
+        | OpClass::Effect
+        | OpClass::Control => reads(&|input| last[input]),
     }
 }
 

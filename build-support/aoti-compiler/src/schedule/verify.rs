@@ -7,7 +7,7 @@
 //!   planned.
 
 use super::Schedule;
-use super::map::{brings, is_of_whole_loads};
+use super::map::{MOST_OF_A_MATRIX, brings, is_of_whole_loads};
 use super::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
@@ -197,11 +197,12 @@ fn check_mapping(
                     let (together, apart) = (*rows == 1, rows == threads);
                     let can = match own.op {
                         RowOp::Scan(_) => together || apart,
+                        RowOp::Matrices(_) => apart || (together && *threads <= MOST_OF_A_MATRIX),
                         RowOp::Sort(sorting) if sorting.merged.is_some() => {
                             together && *threads == sorting::MERGING
                         }
                         RowOp::Sort(_) => sorting::capacity(*threads, *rows).is_some(),
-                        RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
+                        RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
                     };
                     if !can {
                         findings.push(format!("{threads} threads cannot have {rows} rows"));

@@ -1,11 +1,8 @@
 //! `inspect --ops`: the operators of a model, or all that are supported.
 
-use std::collections::BTreeMap;
-
-use aoti_compiler::aten::Program;
-use aoti_compiler::frontend::{self, onnx, onnx::Support};
-use aoti_compiler::operators::Operators;
-use aoti_compiler::transform::decompose::{self, Entry, Registry};
+use aoti_compiler::frontend::torch::custom::Operators;
+use aoti_compiler::frontend::torch::rules::Registry;
+use aoti_compiler::frontend::{self, Support, onnx};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -27,20 +24,12 @@ struct Row {
 
 /// Prints the operators of a model.
 pub(super) fn of_model(chosen: &Chosen, file: Bytes, output: Output) -> Result<(), Failure> {
-    if frontend::text::is_text(&file) {
-        let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
-        return Err(Failure::User(message.to_owned()));
-    }
     let declared = Operators::new(&chosen.operators()?)?;
-    let rows = if onnx::is_onnx(&file) {
-        let all = onnx::operators_of(file, &declared)?;
-        all.iter().map(|(name, (count, support))| of_onnx(name, *count, *support)).collect()
-    } else {
-        of_program(&frontend::import(&chosen.model.name, file)?, &declared)
-    };
+    let all = frontend::operators_of(file, &declared)?;
+    let rows: Vec<Row> = all.iter().map(|(name, (count, support))| row(name, *count, *support)).collect();
     if output.is_json() {
-        let row = |row: &Row| json!({ "name": row.name, "count": row.count, "supported": row.is_supported, "note": row.note });
-        let rows: Vec<_> = rows.iter().map(row).collect();
+        let object = |row: &Row| json!({ "name": row.name, "count": row.count, "supported": row.is_supported, "note": row.note });
+        let rows: Vec<_> = rows.iter().map(object).collect();
         print_json(&json!({ "reason": "model-operators", "model": chosen.model.name, "operators": rows }));
         return Ok(());
     }
@@ -71,7 +60,7 @@ pub(super) fn all(is_json: bool) {
 /// Of an operator that the project brings.
 const PROJECTS_OWN: &str = "the project's own";
 
-fn of_onnx(name: &str, count: usize, support: Support) -> Row {
+fn row(name: &str, count: usize, support: Support) -> Row {
     let (is_supported, note) = match support {
         Support::Rule => (true, None),
         Support::Function => (true, Some("a function of the model".to_owned())),
@@ -80,27 +69,4 @@ fn of_onnx(name: &str, count: usize, support: Support) -> Row {
         Support::None => (false, Some("not supported".to_owned())),
     };
     Row { name: name.to_owned(), count, is_supported, note }
-}
-
-fn of_program(program: &Program, declared: &Operators) -> Vec<Row> {
-    fn count<'a>(program: &'a Program, counts: &mut BTreeMap<&'a str, usize>) {
-        for call in &program.calls {
-            *counts.entry(&call.target).or_default() += 1;
-            call.args.iter().filter_map(|(_, arg)| arg.graph()).for_each(|body| count(body, counts));
-        }
-    }
-    let registry = Registry::new();
-    let mut counts = BTreeMap::new();
-    count(program, &mut counts);
-    let row = |(name, count): (&&str, &usize)| {
-        let (is_supported, note) = match registry.entry(name) {
-            Some(Entry::Rule(_)) => (true, None),
-            Some(Entry::Refused(refusal)) => (false, Some(format!("not supported: {}", refusal.reason))),
-            None if decompose::is_structural(name) => (true, None),
-            None if declared.has(name) => (true, Some(PROJECTS_OWN.to_owned())),
-            None => (false, Some("not supported".to_owned())),
-        };
-        Row { name: (*name).to_owned(), count: *count, is_supported, note }
-    };
-    counts.iter().map(row).collect()
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use aoti_build::{Error, LinkKind, Session, Silent};
-use aoti_compiler::compile;
+use aoti_compiler::frontend;
 use aoti_compiler::graph::{Graph, InputRole, OutputRole};
 use aoti_runtime::{Device, DynTensor};
 use aoti_toolchain::temporary_folder;
@@ -210,7 +210,7 @@ impl Examiner {
 
     pub(super) fn import(&self, path: &Path) -> Option<Graph> {
         let operators = single::read_operators(self.session.environment()).ok()?;
-        compile::import_with("case", memory::model(path).ok()?, &operators).ok()
+        frontend::read("case", memory::model(path).ok()?, &operators).ok()
     }
 
     /// Whether the model of a case draws random numbers.

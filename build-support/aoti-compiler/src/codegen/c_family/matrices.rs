@@ -7,6 +7,7 @@ use crate::loops::RowOperation;
 
 /// The call of `linalg.h` for a batch of matrices, which work in so many bytes each of some memory.
 pub(in crate::codegen) fn matrices(
+    function: &str,
     parameters: &Parameters,
     rows: &RowOperation,
     routine: Routine,
@@ -31,5 +32,5 @@ pub(in crate::codegen) fn matrices(
         Routine::Select => "Select",
         Routine::Mode => "Mode",
     };
-    format!("matrices<linalg::{name}>(run, {memory}, {bytes}, {sizes}, {});\n", tensors.join(", "))
+    format!("{function}<linalg::{name}>(run, {memory}, {bytes}, {sizes}, {});\n", tensors.join(", "))
 }

@@ -7,9 +7,10 @@ use crate::codegen::c_family::terms::literal as number_literal;
 use crate::codegen::foreign::literal;
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
+use crate::frontend::torch::custom;
+use crate::frontend::torch::custom::{Argument, Schema, Type};
 use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar};
 use crate::loops::{BufferId, ExternKernel};
-use crate::operators::{self, Argument, Schema, Type};
 use crate::symbolic::Expr;
 use indexmap::IndexSet;
 use std::fmt::Write;
@@ -53,13 +54,13 @@ impl From<&Argument> for Parameter {
 /// The declarations in C of those operators among some that are functions, each once.
 ///
 /// # Errors
-/// As [`operators::Operators::new`].
+/// As [`custom::Operators::new`].
 pub fn prototypes<'o>(
-    operators: impl IntoIterator<Item = &'o operators::Operator>,
+    operators: impl IntoIterator<Item = &'o custom::Operator>,
 ) -> Result<Vec<String>, Diagnostics> {
     let mut all = Vec::new();
     for operator in operators {
-        if let Some((symbol, schema)) = operators::function(operator)? {
+        if let Some((symbol, schema)) = custom::function(operator)? {
             let prototype = prototype(&symbol, &schema);
             if !all.contains(&prototype) {
                 all.push(prototype);
@@ -74,7 +75,7 @@ pub fn prototypes<'o>(
 fn prototype(symbol: &str, schema: &Schema) -> String {
     let parameters = schema.arguments.iter().map(Parameter::from);
     let own = declaration(symbol, parameters, schema.functions_results());
-    format!("{own} __asm__({:?});\n", operators::link_name(symbol, schema))
+    format!("{own} __asm__({:?});\n", custom::link_name(symbol, schema))
 }
 
 /// The declaration of a function that is called.

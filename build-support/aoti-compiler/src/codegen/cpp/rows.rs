@@ -51,7 +51,7 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, scratch: &Scra
             )
         }
         RowOp::Matrices(routine) => {
-            matrices(parameters, rows, *routine, ("run.scratch", &worker_bytes(scratch)))
+            matrices("matrices", parameters, rows, *routine, ("run.scratch", &worker_bytes(scratch)))
         }
         RowOp::Fourier(own) => fourier(parameters, rows, own, scratch),
         RowOp::SearchSorted { right } => {

@@ -101,7 +101,8 @@ pub(super) fn print(
             // Each matrix has memory of its own, which no two share a line of.
             let bytes = &matrix_bytes(*routine, rows).ceil_div(&Expr::int(LINE), &NoRanges) * LINE;
             let memory = if bytes.is(0) { "nullptr" } else { "scratch" };
-            let body = matrices(parameters, rows, *routine, (memory, &scalar(&bytes)));
+            let function = if at_once == 1 { "matrices_of_blocks" } else { "matrices" };
+            let body = matrices(function, parameters, rows, *routine, (memory, &scalar(&bytes)));
             let launch = Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS);
             let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
             return Printed {

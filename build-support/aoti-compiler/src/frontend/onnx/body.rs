@@ -4,8 +4,8 @@ use super::call::malformed;
 use super::proto::GraphProto;
 use super::value::Val;
 use super::walk::{Onnx, Scope};
+use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{Graph, InputRole, OutputRole, TensorType, ValueId};
-use crate::transform::decompose::{Context, RuleError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A body as a core graph: it takes its own operands, then what it sees of what is around it.

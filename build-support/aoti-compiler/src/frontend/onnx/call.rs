@@ -3,8 +3,8 @@
 use super::proto::attribute_proto::AttributeType;
 use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use super::value::Val;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::ValueId;
-use crate::transform::decompose::RuleError;
 
 /// One node on its way through its rule.
 pub(super) struct Call<'n> {

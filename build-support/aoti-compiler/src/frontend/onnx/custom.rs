@@ -9,13 +9,11 @@ use super::tensors;
 use super::types::element_type;
 use super::value::Val;
 use super::walk::{Onnx, domain};
-use crate::aten::Arg;
-use crate::graph::{ExternCall, TensorType, ValueId};
-use crate::operators::{self, Argument, Declared, DeclaredCode, Schema, Type};
+use crate::frontend::torch::custom::{self, Argument, Declared, DeclaredCode, Schema, Type};
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::custom_op::{Given, Taken, default_as, none_of, taken};
+use crate::graph::{ExternCall, Number, NumberKind, TensorType, ValueId};
 use crate::symbolic::{self, Expr};
-use crate::transform::decompose::{
-    Given, RuleError, Taken, default_as, none_of, number_as, numbers_as, taken,
-};
 
 /// The target by which declarations know the operator of a node.
 pub(super) fn target(node: &NodeProto) -> String {
@@ -31,14 +29,14 @@ pub(super) fn is_declarable(operator: &str) -> bool {
 impl<'m> Onnx<'m> {
     /// The operator of the user's project that a node is of.
     pub(super) fn declared(&self, node: &NodeProto) -> Option<&'m Declared> {
-        if domain(node).is_empty() { None } else { self.rules.declared(&target(node)) }
+        if domain(node).is_empty() { None } else { self.operators.find(&target(node)) }
     }
 }
 
 impl Onnx<'_> {
     /// Remembers what types values have, for results of functions.
     pub(super) fn state_types<'i>(&mut self, infos: impl Iterator<Item = &'i ValueInfoProto>) {
-        if self.rules.has_declared() {
+        if !self.operators.is_empty() {
             let types = infos.filter_map(|info| Some((info.name().to_owned(), info.r#type.clone()?)));
             self.types.extend(types);
         }
@@ -53,7 +51,7 @@ impl Onnx<'_> {
                 let results = results(call, &own.schema)?;
                 let names = call.node.output.iter();
                 let types = names.map(|name| self.stated_type(name)).collect::<Result<Vec<_>, _>>()?;
-                let symbol = operators::link_name(symbol, &own.schema);
+                let symbol = custom::link_name(symbol, &own.schema);
                 let Taken { arguments, operands, .. } = taken(given);
                 let called = ExternCall { operator: own.name.clone(), symbol, arguments, results };
                 self.cx.b.extern_call(called, &operands, types)
@@ -106,14 +104,13 @@ impl Onnx<'_> {
             let read = tensors::read(tensor, &self.opened.beside).map_err(malformed)?;
             return Ok(Given::Tensor(self.constant(read)?));
         }
-        let arg = argument_of(attribute, argument.ty).ok_or_else(other)?;
-        let given = match (argument.ty.number(), arg) {
-            (None, Arg::Str(text)) if argument.ty == Type::Text => Some(Given::Text(Some(text))),
-            (None, _) => None,
-            (Some(kind), arg) if argument.is_list => {
-                numbers_as(&arg, kind).map(|numbers| Given::Numbers(kind, Some(numbers)))
+        let given = match argument.ty.number() {
+            None if argument.ty == Type::Text => text_of(attribute).map(|text| Given::Text(Some(text))),
+            None => None,
+            Some(kind) if argument.is_list => {
+                numbers_of(attribute, kind).map(|numbers| Given::Numbers(kind, Some(numbers)))
             }
-            (Some(kind), arg) => number_as(&arg, kind).map(|number| match argument.is_optional {
+            Some(kind) => number_of(attribute, kind).map(|number| match argument.is_optional {
                 true => Given::Optional(kind, Some(number)),
                 false => Given::Number(number),
             }),
@@ -182,31 +179,44 @@ fn of_operands(
     Ok(Some(Given::Tensors(all)))
 }
 
-/// An attribute as an argument of this type.
-fn argument_of(attribute: &AttributeProto, ty: Type) -> Option<Arg> {
-    Some(match attribute.r#type() {
-        AttributeType::Int if ty == Type::Bool => Arg::Bool(attribute.i() != 0),
-        AttributeType::Int => Arg::Int(Expr::int(attribute.i())),
-        AttributeType::Float => Arg::Float(f64::from(attribute.f())),
-        AttributeType::String => {
-            Arg::Str(std::str::from_utf8(attribute.s.as_deref().unwrap_or_default()).ok()?.to_owned())
-        }
-        AttributeType::Ints if ty == Type::Bool => {
-            Arg::Bools(attribute.ints.iter().map(|own| *own != 0).collect())
-        }
-        AttributeType::Ints => Arg::Ints(attribute.ints.iter().map(|own| Expr::int(*own)).collect()),
-        AttributeType::Floats => Arg::Floats(attribute.floats.iter().map(|own| f64::from(*own)).collect()),
-        AttributeType::Undefined
-        | AttributeType::Tensor
-        | AttributeType::Graph
-        | AttributeType::SparseTensor
-        | AttributeType::TypeProto
-        | AttributeType::Strings
-        | AttributeType::Tensors
-        | AttributeType::Graphs
-        | AttributeType::SparseTensors
-        | AttributeType::TypeProtos => return None,
-    })
+/// An attribute that is a text.
+fn text_of(attribute: &AttributeProto) -> Option<String> {
+    let bytes = attribute.s.as_deref().unwrap_or_default();
+    let text = (attribute.r#type() == AttributeType::String).then(|| std::str::from_utf8(bytes).ok());
+    text.flatten().map(str::to_owned)
+}
+
+/// An attribute as a number of a kind.
+fn number_of(attribute: &AttributeProto, kind: NumberKind) -> Option<Number> {
+    let own = attribute.r#type();
+    if own == AttributeType::Int {
+        Some(integer_as(attribute.i(), kind))
+    } else if own == AttributeType::Float && kind == NumberKind::Float {
+        Some(Number::Float(f64::from(attribute.f())))
+    } else {
+        None
+    }
+}
+
+/// An attribute as numbers of a kind; what an empty list is a list of does not matter.
+fn numbers_of(attribute: &AttributeProto, kind: NumberKind) -> Option<Vec<Number>> {
+    let own = attribute.r#type();
+    if own == AttributeType::Ints {
+        Some(attribute.ints.iter().map(|own| integer_as(*own, kind)).collect())
+    } else if own == AttributeType::Floats && (kind == NumberKind::Float || attribute.floats.is_empty()) {
+        Some(attribute.floats.iter().map(|own| Number::Float(f64::from(*own))).collect())
+    } else {
+        None
+    }
+}
+
+/// Integers stand for booleans, and are good where a number with a point is wanted.
+fn integer_as(integer: i64, kind: NumberKind) -> Number {
+    match kind {
+        NumberKind::Int => Number::Int(Expr::int(integer)),
+        NumberKind::Float => Number::Float(integer as f64),
+        NumberKind::Bool => Number::Bool(integer != 0),
+    }
 }
 
 /// How many tensors each result is; what is over belongs to a list at the end.
@@ -233,9 +243,9 @@ fn results(call: &Call, schema: &Schema) -> Result<Vec<Option<usize>>, RuleError
 mod tests {
     use super::super::proto::AttributeProto;
     use super::super::testing::{Model, float, int};
+    use crate::frontend::torch::custom::{Operator, OperatorCode, Operators};
     use crate::graph::Op;
     use crate::interpret::{Tensor, evaluate};
-    use crate::operators::{Operator, OperatorCode, Operators};
 
     fn scaled(attributes: &[AttributeProto], inputs: &[&str]) -> Model {
         Model::new(17).input("x", Tensor::from_f32(&[3], &[1.0, 2.0, 3.0])).node(

@@ -4,7 +4,7 @@ use super::call::{Call, malformed};
 use super::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto};
 use super::value::Val;
 use super::walk::{Onnx, Scope, canonical_domain};
-use crate::transform::decompose::RuleError;
+use crate::frontend::torch::rules::RuleError;
 use indexmap::IndexMap;
 
 impl Onnx<'_> {

@@ -6,9 +6,9 @@ use super::tensors::Beside;
 use super::testing::{Model, int};
 use super::{external_files, import};
 use crate::diagnostic::Diagnostics;
-use crate::frontend::{Import, Least};
+use crate::frontend::torch::custom::Operators;
+use crate::frontend::{Import, MinSize};
 use crate::interpret::Tensor;
-use crate::operators::Operators;
 use bytes::Bytes;
 use prost::Message;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 fn read(file: Vec<u8>) -> Result<Import, Diagnostics> {
     let file = Bytes::from(file);
     external_files(file.clone())?;
-    import(Least::Size(0), "large", file, Beside::new(), &Operators::default())
+    import(MinSize::Lowered(0), "large", file, Beside::new(), &Operators::default())
 }
 
 /// A network of so many nodes: products with weights, additions, functions of elements, shapes that are computed.

@@ -7,36 +7,18 @@ use super::proto::{GraphProto, NodeProto};
 use super::tensors::Beside;
 use super::walk::domain;
 use crate::diagnostic::Diagnostics;
-use crate::operators::Operators;
+use crate::frontend::import::{OperatorCounts, Support};
+use crate::frontend::torch::custom::Operators;
 use bytes::Bytes;
-use std::collections::BTreeMap;
-
-/// What translates nodes of an operator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Support {
-    /// A rule.
-    Rule,
-    /// A function of the model's own.
-    Function,
-    /// A declaration of the user's project.
-    Project,
-    /// Nothing, for this reason.
-    Refused(&'static str),
-    /// Nothing.
-    None,
-}
 
 /// The operators of a model, of its bodies and of its functions, named with their domains: how many nodes, and what translates
 /// them.
 ///
 /// # Errors
 /// A file that is not readable.
-pub fn operators_of(
-    file: Bytes,
-    declared: &Operators,
-) -> Result<BTreeMap<String, (usize, Support)>, Diagnostics> {
+pub(super) fn operators_of(file: Bytes, declared: &Operators) -> Result<OperatorCounts, Diagnostics> {
     let opened = Opened::open(file, Beside::new())?;
-    let mut counts = BTreeMap::new();
+    let mut counts = OperatorCounts::new();
     let mut count = |node: &NodeProto| {
         let entry = counts.entry(qualified(node)).or_insert_with(|| (0, support(node, &opened, declared)));
         entry.0 += 1;
@@ -74,8 +56,8 @@ fn count_node(node: &NodeProto, count: &mut dyn FnMut(&NodeProto)) {
 mod tests {
     use super::super::testing::Model;
     use super::*;
+    use crate::frontend::torch::custom::{Operator, OperatorCode};
     use crate::interpret::Tensor;
-    use crate::operators::{Operator, OperatorCode};
 
     #[test]
     fn operators_are_told_with_what_translates_them() {

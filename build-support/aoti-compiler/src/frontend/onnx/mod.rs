@@ -1,8 +1,8 @@
 //! The ONNX front end: from a file to a core graph.
 //!
 //! `proto.rs` is the format; `tensors.rs` and `types.rs` read data and types; `model.rs` declares inputs, weights and outputs;
-//! `walk.rs` translates node by node with the operators of `ops/`. What both front ends compute alike is computed by the rules
-//! of PyTorch's operators (`torch.rs`).
+//! `walk.rs` translates node by node with the operators of `ops/`. What PyTorch computes too is a call of the function
+//! that the rule of its operator is made of (`torch/rules/`).
 
 mod body;
 mod call;
@@ -24,15 +24,30 @@ mod sizes;
 mod tensors;
 #[cfg(test)]
 mod testing;
-mod torch;
 mod types;
 mod value;
 mod walk;
 
 pub use data::{Stored, stored_value};
-pub use listing::{Support, operators_of};
-pub use model::{Kind, external_files, import, interface};
+pub use model::{Kind, interface};
 pub use ops::{refused, supported};
-pub use tensors::Beside;
 
-pub use super::is_onnx;
+use super::import::Format;
+use super::is_onnx;
+use crate::diagnostic::{Code, Diagnostic};
+#[cfg(test)]
+use model::{external_files, import};
+
+/// The row of the table of formats.
+pub(super) const FORMAT: Format = Format {
+    recognizes: is_onnx,
+    files_beside: |file| Ok(model::external_files(file)?.into_iter().collect()),
+    import: |min, name, model, operators| {
+        model::import(min, name, model.file.clone(), model.beside.clone(), operators)
+    },
+    exported: |_, _| {
+        let finding = Diagnostic::new(Code::Version, "the model is in the ONNX format");
+        Err(finding.help("an ONNX model has no ATen program; ask for its graph").into())
+    },
+    operators: listing::operators_of,
+};

@@ -11,14 +11,14 @@ use super::types::{ElementType, element_type};
 use super::value::Val;
 use super::walk::{Onnx, Scope, canonical_domain, domain};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::frontend::{Import, Least};
+use crate::frontend::torch::custom::Operators;
+use crate::frontend::torch::rules::Context;
+use crate::frontend::{Import, MinSize};
 use crate::graph::{
     Builder, InputRole, LARGEST_SIZE, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId, verify,
 };
-use crate::operators::Operators;
+use crate::passes::bounds;
 use crate::symbolic::{self, Expr, Interval};
-use crate::transform::bounds;
-use crate::transform::decompose::{Context, Registry};
 use bytes::Bytes;
 use indexmap::IndexMap;
 use prost::Message;
@@ -114,7 +114,7 @@ fn decode(file: Bytes) -> Result<ModelProto, Diagnostic> {
 ///
 /// # Errors
 /// A file that is not readable, and names that leave its folder.
-pub fn external_files(file: Bytes) -> Result<BTreeSet<String>, Diagnostics> {
+pub(super) fn external_files(file: Bytes) -> Result<BTreeSet<String>, Diagnostics> {
     let model = decode(file)?;
     let mut names = BTreeSet::new();
     if let Some(graph) = &model.graph {
@@ -182,9 +182,9 @@ pub(super) fn stated_sizes(info: &ValueInfoProto) -> Option<Vec<Option<i64>>> {
     Some(tensor.shape.as_ref()?.dim.iter().map(|dim| size(&dim.value)).collect())
 }
 
-/// Reads a model for sizes from `least` on. `beside` has the files that [`external_files`] names.
-pub fn import(
-    least: Least,
+/// Reads a model for sizes from `min` on. `beside` has the files that [`external_files`] names.
+pub(super) fn import(
+    min: MinSize,
     name: &str,
     file: Bytes,
     beside: Beside,
@@ -192,11 +192,10 @@ pub fn import(
 ) -> Result<Import, Diagnostics> {
     let opened = Opened::open(file, beside)?;
     let graph = opened.graph()?;
-    let rules = Registry::with(operators);
     let mut onnx = Onnx {
         cx: Context::new(Builder::new(name)),
         opened: &opened,
-        rules: &rules,
+        operators,
         scopes: vec![Scope::new()],
         versions: opened.versions(),
         narrow: BTreeMap::new(),
@@ -208,19 +207,19 @@ pub fn import(
         depth: 0,
         inner_nodes: 0,
     };
-    let has_open_sizes = onnx.inputs(graph, least);
+    let has_open_sizes = onnx.inputs(graph, min);
     onnx.graph(graph);
     onnx.outputs(graph);
-    onnx.finish(has_open_sizes, least)
+    onnx.finish(has_open_sizes, min)
 }
 
 impl Onnx<'_> {
     /// Declares what a run is given. Inputs that have data in the file are weights. Gives whether any size is open.
-    fn inputs(&mut self, graph: &GraphProto, least: Least) -> bool {
+    fn inputs(&mut self, graph: &GraphProto, min: MinSize) -> bool {
         let weights: BTreeSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
         let inputs: Vec<&ValueInfoProto> =
             graph.input.iter().filter(|info| !weights.contains(info.name())).collect();
-        let symbols = self.symbols(&inputs, least);
+        let symbols = self.symbols(&inputs, min);
         for info in inputs {
             let value = match self.input(info, &symbols) {
                 Ok(value) => value.into(),
@@ -238,10 +237,10 @@ impl Onnx<'_> {
     }
 
     /// Names of sizes are symbols; so are sizes of which nothing is said.
-    fn symbols(&mut self, inputs: &[&ValueInfoProto], least: Least) -> IndexMap<String, Expr> {
-        let min = match least {
-            Least::Size(size) => size,
-            Least::Stated => 2,
+    fn symbols(&mut self, inputs: &[&ValueInfoProto], min: MinSize) -> IndexMap<String, Expr> {
+        let min = match min {
+            MinSize::Lowered(size) => size,
+            MinSize::Stated => 2,
         };
         let mut symbols = IndexMap::new();
         let mut formulas = Vec::new();
@@ -349,7 +348,7 @@ impl Onnx<'_> {
         }
     }
 
-    fn finish(mut self, has_open_sizes: bool, least: Least) -> Result<Import, Diagnostics> {
+    fn finish(mut self, has_open_sizes: bool, min: MinSize) -> Result<Import, Diagnostics> {
         let unknown = std::mem::take(&mut self.unknown);
         for (name, (count, origin)) in unknown {
             let calls = if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
@@ -371,7 +370,7 @@ impl Onnx<'_> {
         let defaults = self.cx.take_default_bounds();
         let graph = bounds::follow_or(self.cx.b.finish(), &defaults);
         verify(&graph)?;
-        Ok(Import { graph, is_stated: !has_open_sizes || least == Least::Stated, asked: Vec::new() })
+        Ok(Import { graph, is_stated: !has_open_sizes || min == MinSize::Stated, asked: Vec::new() })
     }
 }
 

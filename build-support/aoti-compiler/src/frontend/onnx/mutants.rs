@@ -4,9 +4,9 @@ use super::proto::{GraphProto, ModelProto, TensorProto};
 use super::tensors::Beside;
 use super::testing::{Model, float, int, ints, text};
 use super::{external_files, import};
-use crate::frontend::Least;
+use crate::frontend::MinSize;
+use crate::frontend::torch::custom::Operators;
 use crate::interpret::Tensor;
-use crate::operators::Operators;
 use bytes::Bytes;
 use prost::Message;
 
@@ -69,8 +69,8 @@ impl Draw {
 fn read(file: &[u8]) {
     let file = Bytes::copy_from_slice(file);
     let _ = external_files(file.clone());
-    for least in [Least::Size(0), Least::Stated] {
-        let _ = import(least, "mutant", file.clone(), Beside::new(), &Operators::default());
+    for min in [MinSize::Lowered(0), MinSize::Stated] {
+        let _ = import(min, "mutant", file.clone(), Beside::new(), &Operators::default());
     }
 }
 
@@ -80,7 +80,7 @@ fn broken_files_are_refused() {
     let models = models();
     for model in &models {
         let file = Bytes::from(model.clone());
-        import(Least::Size(0), "whole", file, Beside::new(), &Operators::default()).unwrap();
+        import(MinSize::Lowered(0), "whole", file, Beside::new(), &Operators::default()).unwrap();
     }
     let mut draw = Draw(7);
     for number in 0..count {
@@ -102,7 +102,7 @@ fn sizes_beyond_all_memory_are_refused() {
         let graph = GraphProto { initializer, ..GraphProto::default() };
         let model = ModelProto { ir_version: Some(8), graph: Some(graph), ..ModelProto::default() };
         let file = Bytes::from(model.encode_to_vec());
-        let refused = import(Least::Stated, "m", file, Beside::new(), &Operators::default());
+        let refused = import(MinSize::Stated, "m", file, Beside::new(), &Operators::default());
         assert!(refused.unwrap_err().to_string().contains("tensor `w`"));
     }
 }

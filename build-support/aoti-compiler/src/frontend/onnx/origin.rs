@@ -2,7 +2,7 @@
 
 use super::proto::NodeProto;
 use super::walk::domain;
-use crate::frontend::pt2;
+use crate::frontend::stack_trace;
 use crate::graph::Origin;
 
 /// Where PyTorch's exporter keeps the lines of the user's program.
@@ -37,7 +37,7 @@ pub(super) fn origin(node: &NodeProto) -> Origin {
     };
     Origin {
         node: format!("{} of {last}", qualified(node)),
-        source: noted(STACK).map(pt2::source_line).unwrap_or_default(),
+        source: noted(STACK).map(stack_trace::source).unwrap_or_default(),
         module,
     }
 }

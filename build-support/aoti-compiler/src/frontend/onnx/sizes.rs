@@ -4,9 +4,9 @@
 use super::call::unsupported;
 use super::walk::Onnx;
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{LARGEST_SIZE, SymbolInfo, SymbolSource, ValueId};
 use crate::symbolic::{Expr, Interval};
-use crate::transform::decompose::RuleError;
 
 impl Onnx<'_> {
     /// A tensor of integers from expressions over sizes.
@@ -81,7 +81,7 @@ impl Onnx<'_> {
         let symbol = Expr::sym(self.b.symbol(info));
         let value = self.b.cast(value, DType::I64);
         let value = self.b.reshape(value, &[])?;
-        crate::transform::decompose::read_size(self, value, &symbol, most)?;
+        crate::frontend::torch::rules::support::read_size(self, value, &symbol, most)?;
         Ok(symbol)
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const MAX_BYTES: usize = 1 << 47;
 
 /// Files beside the model's, by the names that it knows them by.
-pub type Beside = BTreeMap<String, Bytes>;
+pub(super) type Beside = BTreeMap<String, Bytes>;
 
 /// A tensor and what it is of.
 pub(super) struct Read {

@@ -9,9 +9,9 @@ use super::proto::{
 use super::tensors::Beside;
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
-use crate::frontend::{Import, Least};
+use crate::frontend::torch::custom::Operators;
+use crate::frontend::{Import, MinSize};
 use crate::interpret::{Tensor, evaluate};
-use crate::operators::Operators;
 use bytes::Bytes;
 use prost::Message;
 
@@ -168,7 +168,7 @@ impl Model {
     /// The same of a project that has operators of its own.
     pub(super) fn import_with(&self, outputs: &[&str], operators: &Operators) -> Result<Import, Diagnostics> {
         let file = Bytes::from(self.file(outputs));
-        super::import(Least::Size(0), "test", file, Beside::default(), operators)
+        super::import(MinSize::Lowered(0), "test", file, Beside::default(), operators)
     }
 
     /// What it is run on.

@@ -9,10 +9,10 @@ use super::tensors;
 use super::types::Narrow;
 use super::value::Val;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::frontend::torch::custom::{Declared, Operators};
+use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{ConstantSource, Origin, ValueId};
-use crate::operators::Declared;
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Registry, RuleError};
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -56,7 +56,7 @@ pub(super) type Scope = IndexMap<String, Val>;
 pub(super) struct Onnx<'m> {
     pub(super) cx: Context,
     pub(super) opened: &'m Opened,
-    pub(super) rules: &'m Registry<'m>,
+    pub(super) operators: &'m Operators,
     /// What is in sight, innermost last.
     pub(super) scopes: Vec<Scope>,
     /// Versions of the operator sets of the graph or the function that is translated.

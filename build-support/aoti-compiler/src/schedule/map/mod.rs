@@ -9,7 +9,7 @@ mod simt;
 mod tiles;
 
 pub(super) use cpu::{epilogue_cost, nest_cost, suits_rows};
-pub(super) use simt::memory_cost;
+pub(super) use simt::{MOST_OF_A_MATRIX, memory_cost};
 pub(super) use tiles::{brings, is_of_whole_loads};
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};

@@ -18,6 +18,10 @@ use crate::target::GpuTarget;
 const BLOCK: i64 = 256;
 /// Threads side by side that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
+/// Threads that share a matrix at most, as `linalg_team.h` has room for (`Block::kMost`).
+pub(in crate::schedule) const MOST_OF_A_MATRIX: i64 = 512;
+/// Up to so many elements, a thread has a matrix for itself.
+const SMALL_MATRIX: i64 = 64;
 /// Threads of a block of which each has rows of its own.
 const ROW_EACH: i64 = 64;
 /// Rows from which on a thread for each is enough of them.
@@ -112,6 +116,16 @@ pub(in crate::schedule) fn memory_cost(program: &Program, nest: &Nest, to_row: f
     Cost::of(Item::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
 }
 
+/// Threads of a block for matrices of so many elements, and the matrices that it works on at a time: small ones have a thread each.
+fn block_of_matrices(elements: &Expr, ranges: &dyn Ranges) -> (i64, i64) {
+    match elements.interval(ranges).max {
+        ..=SMALL_MATRIX => (ROW_EACH, ROW_EACH),
+        ..=1024 => (64, 1),
+        ..=16384 => (256, 1),
+        _ => (MOST_OF_A_MATRIX, 1),
+    }
+}
+
 /// Threads of a block for a row operation, and the rows that it works on at a time.
 fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
     match own.op {
@@ -120,7 +134,8 @@ fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
             let length = own.length.interval(ranges).max;
             sorting::block_of(own.dtype, sorting.run.map_or(length, |run| run.min(length)))
         }
-        RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => (ROW_EACH, ROW_EACH),
+        RowOp::Matrices(_) => block_of_matrices(&(&own.length * &own.inner), ranges),
+        RowOp::SearchSorted { .. } | RowOp::Fourier(_) => (ROW_EACH, ROW_EACH),
         RowOp::Scan(_) => {
             let longest = own.length.interval(ranges).max;
             let positions = (&own.outer * &own.inner).interval(ranges).min;

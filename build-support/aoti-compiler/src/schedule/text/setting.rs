@@ -7,12 +7,12 @@ use super::print::{
 };
 use crate::diagnostic::Diagnostics;
 use crate::loops::Channels;
+use crate::passes::PARTS;
 use crate::schedule::hold::Held;
 use crate::schedule::joints::Joint;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
 use crate::text::{Cursor, SyntaxError};
-use crate::transform::PARTS;
 use std::fmt;
 use std::str::FromStr;
 

@@ -9,9 +9,10 @@ use super::attention_core::{Attend, Start};
 use super::{Operator, Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::attention::softmax as attention_softmax;
 use crate::graph::{BinaryOp, Combine, Coord, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{RuleError, attention_softmax};
 
 operators! { "";
     "Attention" => attention,
@@ -259,7 +260,7 @@ mod tests {
             let model =
                 fixed(model, "m", &[64, 64]).node("Attention", &["q", "k", "k", "m"], &["y"], attributes);
             let graph = model.import(&["y"]).unwrap().graph;
-            let graph = crate::transform::optimize(graph);
+            let graph = crate::passes::optimize(graph);
             let program = lower(&graph, &target, &mut Questions::default());
             let count = |program: &crate::loops::Program| {
                 let is_one = |kernel: &&crate::loops::Kernel| matches!(kernel.kind, KernelKind::Attention(_));

@@ -6,11 +6,12 @@
 use super::super::call::malformed;
 use super::super::walk::Onnx;
 use crate::dtype::DType;
+use crate::frontend::torch::rules::attention::{
+    default_scale, hide, scaled, share_heads, softmax as attention_softmax,
+};
+use crate::frontend::torch::rules::{Operand, RuleError};
 use crate::graph::{IntBinary, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{
-    Operand, RuleError, attention_softmax, default_scale, hide, scaled, share_heads,
-};
 
 /// One attention. Queries, keys and values are `[batch, heads, rows, width]`; keys may be of fewer heads.
 pub(super) struct Attend {

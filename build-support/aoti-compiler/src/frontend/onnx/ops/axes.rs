@@ -7,9 +7,9 @@ use super::super::call::{Call, unsupported};
 use super::super::walk::Onnx;
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, IntBinary, ReduceOp, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 /// The axes of a node.
 #[derive(Clone, Debug)]

@@ -4,9 +4,11 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::masked::hits_of;
+use crate::frontend::torch::rules::steps::{Carried, Step, repeat_while_any};
+use crate::frontend::torch::rules::{Context, Formula, RuleError};
 use crate::graph::{BinaryOp, Coord, IntBinary, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Carried, Context, Formula, RuleError, Step, hits_of, repeat_while_any};
 
 operators! { "";
     "NonMaxSuppression" => non_max_suppression,

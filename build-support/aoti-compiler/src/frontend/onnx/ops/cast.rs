@@ -1,15 +1,14 @@
 //! Conversions between element types.
 
 use super::super::call::{Call, malformed};
-use super::super::torch::Given;
 use super::super::types::{ElementType, Narrow, SmallFloat, element_type};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
-use crate::aten::Arg;
 use crate::dtype::DType;
 use crate::float8::Float8;
+use crate::frontend::torch::rules::bitcast::as_type;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{BinaryOp, FloatBinary, FloatTest, IntBinary, Relation, UnaryOp, ValueId};
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "Cast" => cast,
@@ -118,7 +117,7 @@ fn power_of_two(cx: &mut Onnx, x: ValueId, manner: Manner) -> Result<ValueId, Ru
     const DIGITS: i64 = 52;
     let wide = cx.b.cast(x, DType::F64);
     let magnitude = cx.b.unary(UnaryOp::Abs, wide);
-    let bits = bits_as(cx, magnitude, DType::I64)?;
+    let bits = as_type(cx, magnitude, DType::I64)?;
     let exponent = cx.with_number(IntBinary::Shr, bits, DIGITS)?;
     let mantissa = cx.with_number(IntBinary::And, bits, (1i64 << DIGITS) - 1)?;
     let least = match manner.powers {
@@ -132,7 +131,7 @@ fn power_of_two(cx: &mut Onnx, x: ValueId, manner: Manner) -> Result<ValueId, Ru
     let bounded = cx.with_number(BinaryOp::Maximum, exponent, 1023 - 127i64)?;
     let bounded = cx.with_number(BinaryOp::Minimum, bounded, 1023 + 127i64)?;
     let bits = cx.with_number(IntBinary::Shl, bounded, DIGITS)?;
-    let power = bits_as(cx, bits, DType::F64)?;
+    let power = as_type(cx, bits, DType::F64)?;
     let mut is_none = cx.b.unary(FloatTest::IsNan, wide);
     if !manner.saturate {
         let is_beyond = cx.binary(Relation::Ne, exponent, bounded)?;
@@ -180,12 +179,6 @@ fn small_float(cx: &mut Onnx, x: ValueId, form: SmallFloat, storage: DType) -> R
     Ok(cx.b.cast(value, storage))
 }
 
-/// The same bits as another type of the same size.
-fn bits_as(cx: &mut Onnx, x: ValueId, dtype: DType) -> Result<ValueId, RuleError> {
-    let dtype = Given::Other(Arg::DType(dtype));
-    cx.torch1("aten.view.dtype", &[("self", x.into()), ("dtype", dtype)])
-}
-
 /// The same bits as numbers of another type of the same size.
 fn bit_cast(cx: &mut Onnx, c: &Call) -> Rule {
     let to = c.opt_int("to")?.and_then(|to| i32::try_from(to).ok());
@@ -196,7 +189,7 @@ fn bit_cast(cx: &mut Onnx, c: &Call) -> Rule {
     if to.narrow.is_some() || cx.narrow.contains_key(&x) || from.size() != to.dtype.size() {
         return Err(malformed("types of other sizes have other bits"));
     }
-    one(bits_as(cx, x, to.dtype)?)
+    one(as_type(cx, x, to.dtype)?)
 }
 
 #[cfg(test)]

@@ -4,18 +4,18 @@
 //! that change their shapes from step to step, exist only there.
 
 use super::super::body::{Body, Form};
-use super::super::call::{Call, malformed, unsupported};
+use super::super::call::{Call, axis_of, malformed, unsupported};
 use super::super::proto::GraphProto;
 use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::{Rule, operators};
 use crate::dtype::DType;
-use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::steps::{rows_at, with_row};
+use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{
     BinaryOp, Graph, InputRole, IntBinary, OutputRole, Relation, Spliced, TensorType, ValueId,
 };
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError, rows_at, with_row};
 
 operators! { "";
     "If" => branch,
@@ -456,7 +456,7 @@ fn scanned_as_loop(
     let count = cx.b.index(length.clone(), &[]);
     let start = [carried, &lists].concat();
     let given = [tables, &captured].concat();
-    let ends = crate::transform::decompose::repeat(
+    let ends = crate::frontend::torch::rules::steps::repeat(
         cx,
         "scan",
         count,

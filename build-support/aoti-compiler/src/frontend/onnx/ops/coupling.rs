@@ -4,8 +4,9 @@
 use super::super::call::malformed;
 use super::super::walk::Onnx;
 use crate::dtype::DType;
+use crate::frontend::torch::rules::steps::{Carried, Step, repeat_while_any};
+use crate::frontend::torch::rules::{Context, Formula, RuleError};
 use crate::graph::{IntBinary, Relation, ValueId};
-use crate::transform::decompose::{Carried, Context, Formula, RuleError, Step, repeat_while_any};
 
 /// Steps after which the likelihoods are what they are.
 const STEPS: i64 = 100;

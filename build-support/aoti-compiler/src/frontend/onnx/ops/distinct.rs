@@ -5,9 +5,12 @@ use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::masked::hits_of;
+use crate::frontend::torch::rules::steps::rows_at;
+use crate::frontend::torch::rules::unique::{in_order, run_starts};
 use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{RuleError, hits_of, in_order, rows_at, run_starts};
 
 operators! { "";
     "Unique" => unique,

@@ -4,9 +4,9 @@ use super::super::call::Call;
 use super::super::walk::Onnx;
 use super::{Rule, many, operators};
 use crate::dtype::{DType, bytes_of};
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{Constant, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "Dropout" => dropout,

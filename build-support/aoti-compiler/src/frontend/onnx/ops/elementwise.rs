@@ -6,10 +6,11 @@ use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::activation::{Gelu, gelu, mish, relu};
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{
     BinaryOp, FloatBinary, FloatTest, FloatUnary, IntBinary, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "Abs" => |cx, c| unary(cx, c, UnaryOp::Abs),
@@ -37,11 +38,11 @@ operators! { "";
     "Erf" => |cx, c| unary(cx, c, FloatUnary::Erf),
     "Sigmoid" => |cx, c| unary(cx, c, FloatUnary::Sigmoid),
     "IsNaN" => |cx, c| unary(cx, c, FloatTest::IsNan),
-    "Relu" => |cx, c| torch_unary(cx, c, "aten.relu.default"),
+    "Relu" => |cx, c| one(relu(cx, c.tensor(0)?)?),
     "Softplus" => |cx, c| formula(cx, c, |x| x.max(0.0) + (-x.abs()).exp().log1p()),
     "Softsign" => |cx, c| formula(cx, c, |x| &x / (x.abs() + 1.0)),
     "HardSwish" => |cx, c| formula(cx, c, |x| &x * (&x * (1.0 / 6.0) + 0.5).max(0.0).min(1.0)),
-    "Mish" => |cx, c| torch_unary(cx, c, "aten.mish.default"),
+    "Mish" => |cx, c| one(mish(cx, c.tensor(0)?)?),
     "Add" => |cx, c| arithmetic(cx, c, BinaryOp::Add),
     "Sub" => |cx, c| arithmetic(cx, c, BinaryOp::Sub),
     "Mul" => |cx, c| arithmetic(cx, c, BinaryOp::Mul),
@@ -59,7 +60,10 @@ operators! { "";
     "ThresholdedRelu" => thresholded_relu,
     "HardSigmoid" => hard_sigmoid,
     "Shrink" => shrink,
-    "Gelu" => gelu,
+    "Gelu" => |cx, c| {
+        let form = Gelu::named(c.text("approximate", "none")?)?;
+        one(gelu(cx, c.tensor(0)?, form)?)
+    },
     "Swish" => swish,
     "PRelu" => prelu,
     "Clip" => clip,
@@ -74,11 +78,6 @@ fn unary(cx: &mut Onnx, c: &Call, op: impl Into<UnaryOp>) -> Rule {
     }
     let value = cx.in_compute_type(x, |cx, x| Ok(cx.b.unary(op, x)))?;
     one(value)
-}
-
-fn torch_unary(cx: &mut Onnx, c: &Call, target: &str) -> Rule {
-    let x = c.tensor(0)?;
-    one(cx.torch1(target, &[("self", x.into())])?)
 }
 
 /// A formula of the only operand, which is of a floating-point type.
@@ -199,12 +198,6 @@ fn shrink(cx: &mut Onnx, c: &Call) -> Rule {
     let value =
         cx.apply([x], wide, |[x]| x.lt(-lambda).select(&x + bias, x.gt(lambda).select(&x - bias, &x * 0.0)))?;
     one(cx.b.cast(value, dtype))
-}
-
-fn gelu(cx: &mut Onnx, c: &Call) -> Rule {
-    let x = c.tensor(0)?;
-    let approximate = c.text("approximate", "none")?;
-    one(cx.torch1("aten.gelu.default", &[("self", x.into()), ("approximate", approximate.into())])?)
 }
 
 fn swish(cx: &mut Onnx, c: &Call) -> Rule {

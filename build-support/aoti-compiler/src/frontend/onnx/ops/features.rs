@@ -5,9 +5,10 @@ use super::super::walk::Onnx;
 use super::scores::{int_table, table, tensor_numbers};
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::steps::rows_at;
 use crate::graph::{BinaryOp, Coord, FloatTest, ReduceOp, Relation, Scalar, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{RuleError, rows_at};
 
 operators! { "ai.onnx.ml";
     "Scaler" => scaler,

@@ -5,9 +5,11 @@ use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::gather::index_select;
+use crate::frontend::torch::rules::masked::hits_of;
 use crate::graph::{Combine, Condition, Coord, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{RuleError, hits_of};
 
 operators! { "";
     "Gather" => gather,
@@ -238,10 +240,7 @@ fn compress(cx: &mut Onnx, c: &Call) -> Rule {
     };
     let lines = hits_of(cx, flags, &size)?;
     let line = *lines.first().ok_or_else(|| malformed("the flags have no axis"))?;
-    one(cx.torch1(
-        "aten.index_select.default",
-        &[("self", x.into()), ("dim", (axis as i64).into()), ("index", line.into())],
-    )?)
+    one(index_select(cx, x, axis, line)?)
 }
 
 fn one_hot(cx: &mut Onnx, c: &Call) -> Rule {

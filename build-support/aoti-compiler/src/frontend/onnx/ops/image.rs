@@ -1,19 +1,22 @@
 //! Parts of images: sampling at positions that are data, regions, offsets; putting windows back.
 
 use super::super::call::{Call, malformed, unsupported};
-use super::super::torch::Given;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::deform_conv::{DeformConv, convolve};
+use crate::frontend::torch::rules::grid_sample::{Beyond, Interpolation, affine_grid, grid_sample};
+use crate::frontend::torch::rules::roi_align::{Regions, Samples, Sampling, roi_align};
+use crate::frontend::torch::rules::roi_pool::roi_pool;
 use crate::graph::{Combine, Coord, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
-    "GridSample" => grid_sample,
-    "AffineGrid" => affine_grid,
-    "RoiAlign" => roi_align,
+    "GridSample" => sample,
+    "AffineGrid" => grid,
+    "RoiAlign" => regions,
     "MaxRoiPool" => max_roi_pool,
     "MaxUnpool" => max_unpool,
     "Col2Im" => col2im,
@@ -31,18 +34,18 @@ fn list(c: &Call, name: &str, count: usize, default: i64) -> Result<Vec<i64>, Ru
     }
 }
 
-fn grid_sample(cx: &mut Onnx, c: &Call) -> Rule {
+fn sample(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, grid) = (c.tensor(0)?, c.tensor(1)?);
     let mode = match c.text("mode", "linear")? {
-        "linear" | "bilinear" => 0i64,
-        "nearest" => 1,
-        "cubic" | "bicubic" => 2,
+        "linear" | "bilinear" => Interpolation::Linear,
+        "nearest" => Interpolation::Nearest,
+        "cubic" | "bicubic" => Interpolation::Cubic,
         other => return Err(malformed(format!("the mode `{other}` is unknown"))),
     };
     let beyond = match c.text("padding_mode", "zeros")? {
-        "zeros" => 0i64,
-        "border" => 1,
-        "reflection" => 2,
+        "zeros" => Beyond::Zeros,
+        "border" => Beyond::Border,
+        "reflection" => Beyond::Reflection,
         other => return Err(malformed(format!("the padding `{other}` is unknown"))),
     };
     let align = c.flag("align_corners", false)?;
@@ -50,31 +53,19 @@ fn grid_sample(cx: &mut Onnx, c: &Call) -> Rule {
     // Integers are sampled as numbers.
     let wide = if dtype.is_float() { dtype } else { DType::F64 };
     let image = cx.b.cast(x, wide);
-    let value = cx.torch1(
-        "aten.grid_sampler.default",
-        &[
-            ("input", image.into()),
-            ("grid", grid.into()),
-            ("interpolation_mode", mode.into()),
-            ("padding_mode", beyond.into()),
-            ("align_corners", align.into()),
-        ],
-    )?;
+    let value = grid_sample(cx, [image, grid], mode, beyond, align)?;
     one(cx.b.cast(value, dtype))
 }
 
-fn affine_grid(cx: &mut Onnx, c: &Call) -> Rule {
+fn grid(cx: &mut Onnx, c: &Call) -> Rule {
     let (theta, size) = (c.tensor(0)?, cx.sizes(c.tensor(1)?)?);
     let align = c.flag("align_corners", false)?;
-    one(cx.torch1(
-        "aten.affine_grid_generator.default",
-        &[("theta", theta.into()), ("size", size.as_slice().into()), ("align_corners", align.into())],
-    )?)
+    one(affine_grid(cx, theta, &size, align)?)
 }
 
 // --- regions -------------------------------------------------------------------------------------------------------
 
-fn roi_align(cx: &mut Onnx, c: &Call) -> Rule {
+fn regions(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, rois, batch) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     let default = if c.version >= 16 { "half_pixel" } else { "output_half_pixel" };
     let is_aligned = match c.text("coordinate_transformation_mode", default)? {
@@ -82,9 +73,9 @@ fn roi_align(cx: &mut Onnx, c: &Call) -> Rule {
         "output_half_pixel" => false,
         other => return Err(malformed(format!("the coordinate transformation `{other}` is unknown"))),
     };
-    let is_largest = match c.text("mode", "avg")? {
-        "avg" => false,
-        "max" => true,
+    let samples = match c.text("mode", "avg")? {
+        "avg" => Samples::Average,
+        "max" => Samples::Largest,
         other => return Err(malformed(format!("the mode `{other}` is unknown"))),
     };
     // The number of the image is in front of its regions.
@@ -92,35 +83,27 @@ fn roi_align(cx: &mut Onnx, c: &Call) -> Rule {
     let (rois, batch) = (cx.b.cast(rois, wide), cx.b.cast(batch, wide));
     let batch = cx.b.unsqueeze(batch, 1)?;
     let rois = cx.b.cat(&[batch, rois], 1)?;
-    one(cx.torch1(
-        "torchvision.roi_align.default",
-        &[
-            ("input", x.into()),
-            ("rois", rois.into()),
-            ("spatial_scale", c.float("spatial_scale", 1.0)?.into()),
-            ("pooled_height", c.int("output_height", 1)?.into()),
-            ("pooled_width", c.int("output_width", 1)?.into()),
-            ("sampling_ratio", c.int("sampling_ratio", 0)?.into()),
-            ("aligned", is_aligned.into()),
-            ("largest", is_largest.into()),
-        ],
-    )?)
+    let regions = Regions {
+        image: x,
+        rois,
+        scale: c.float("spatial_scale", 1.0)?,
+        bins: [Expr::int(c.int("output_height", 1)?), Expr::int(c.int("output_width", 1)?)],
+    };
+    let ratio = c.int("sampling_ratio", 0)?;
+    one(roi_align(cx, &regions, Sampling { ratio, is_aligned, samples })?)
 }
 
 fn max_roi_pool(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, rois) = (c.tensor(0)?, c.tensor(1)?);
     let shape = c.opt_ints("pooled_shape")?.unwrap_or_default();
     let [height, width] = shape.as_slice() else { return Err(malformed("`pooled_shape` has two sizes")) };
-    one(cx.torch1(
-        "torchvision.roi_pool.default",
-        &[
-            ("input", x.into()),
-            ("rois", rois.into()),
-            ("spatial_scale", c.float("spatial_scale", 1.0)?.into()),
-            ("pooled_height", (*height).into()),
-            ("pooled_width", (*width).into()),
-        ],
-    )?)
+    let regions = Regions {
+        image: x,
+        rois,
+        scale: c.float("spatial_scale", 1.0)?,
+        bins: [Expr::int(*height), Expr::int(*width)],
+    };
+    one(roi_pool(cx, &regions)?[0])
 }
 
 // --- windows -------------------------------------------------------------------------------------------------------
@@ -210,23 +193,19 @@ fn deform_conv(cx: &mut Onnx, c: &Call) -> Rule {
     // Padding behind the image shows only in the sizes of the offsets.
     let (strides, pads) = (list(c, "strides", 2, 1)?, list(c, "pads", 4, 0)?);
     let dilations = list(c, "dilations", 2, 1)?;
-    let mut given: Vec<(&str, Given)> = vec![
-        ("input", x.into()),
-        ("weight", weight.into()),
-        ("offset", offset.into()),
-        ("bias", bias.into()),
-        ("stride_h", strides[0].into()),
-        ("stride_w", strides[1].into()),
-        ("pad_h", pads[0].into()),
-        ("pad_w", pads[1].into()),
-        ("dilation_h", dilations[0].into()),
-        ("dilation_w", dilations[1].into()),
-        ("groups", c.int("group", 1)?.into()),
-        ("offset_groups", c.int("offset_group", 1)?.into()),
-        ("use_mask", mask.is_some().into()),
-    ];
-    given.extend(mask.map(|mask| ("mask", Given::from(mask))));
-    one(cx.torch1("torchvision.deform_conv2d.default", &given)?)
+    let of = DeformConv {
+        image: x,
+        weight,
+        offset,
+        mask,
+        bias,
+        stride: [strides[0], strides[1]],
+        padding: [pads[0], pads[1]],
+        dilation: [dilations[0], dilations[1]],
+        groups: c.int("group", 1)?,
+        offset_groups: c.int("offset_group", 1)?,
+    };
+    one(convolve(cx, &of)?)
 }
 
 /// The middle of axes that are too long, and others with zeros around them.

@@ -7,9 +7,9 @@ use super::scores::{Labels, Post, best, table};
 use super::trees::second_class;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, FloatUnary, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "ai.onnx.ml";
     "LinearRegressor" => linear_regressor,

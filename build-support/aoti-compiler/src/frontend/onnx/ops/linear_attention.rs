@@ -4,9 +4,10 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::sequence_steps::{Now, Stepped, Steps};
 use super::{Rule, many, operators};
+use crate::frontend::torch::rules::attention::{default_scale, scaled, share_heads};
+use crate::frontend::torch::rules::{Context, Operand, RuleError};
 use crate::graph::{FloatUnary, TensorType, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Operand, RuleError, default_scale, scaled, share_heads};
 
 operators! { "";
     "LinearAttention" => linear_attention,

@@ -1,12 +1,13 @@
 //! Losses of classifications.
 
-use super::super::call::{Call, malformed};
+use super::super::call::{Call, axis_of, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::softmax::{Form, softmax_over};
 use crate::graph::{Coord, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "NegativeLogLikelihoodLoss" => negative_log_likelihood,
@@ -19,8 +20,8 @@ fn negative_log_likelihood(cx: &mut Onnx, c: &Call) -> Rule {
 
 fn softmax_cross_entropy(cx: &mut Onnx, c: &Call) -> Rule {
     let scores = c.tensor(0)?;
-    let given = [("self", scores.into()), ("dim", 1i64.into()), ("half_to_float", false.into())];
-    let logarithms = cx.torch1("aten._log_softmax.default", &given)?;
+    let axis = axis_of(1, cx.b.rank(scores))?;
+    let logarithms = softmax_over(cx, scores, axis, Form::Log)?;
     many([loss(cx, c, logarithms)?, logarithms])
 }
 

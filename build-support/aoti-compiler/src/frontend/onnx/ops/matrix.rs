@@ -3,23 +3,26 @@
 use super::super::call::Call;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::einsum::einsum;
+use crate::frontend::torch::rules::linalg::solve::determinant;
+use crate::frontend::torch::rules::matmul;
 use crate::graph::{BinaryOp, Scalar, ValueId};
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "MatMul" => matmul,
     "Gemm" => gemm,
-    "Einsum" => einsum,
+    "Einsum" => named_axes,
     "Det" => |cx, c| {
         let x = c.tensor(0)?;
-        one(cx.torch1("aten.linalg_det.default", &[("A", x.into())])?)
+        one(determinant(cx, x)?[0])
     },
 }
 
 impl Onnx<'_> {
     /// The product as `numpy.matmul` has it.
     pub(super) fn matmul(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
-        self.torch1("aten.matmul.default", &[("self", a.into()), ("other", b.into())])
+        matmul::matmul(self, a, b)
     }
 
     /// A value times a number of its type, unless that is 1.
@@ -61,8 +64,6 @@ fn gemm(cx: &mut Onnx, c: &Call) -> Rule {
     one(cx.required_shape(value, &shape)?)
 }
 
-fn einsum(cx: &mut Onnx, c: &Call) -> Rule {
-    let equation = c.text("equation", "")?;
-    let operands = c.tensors()?;
-    one(cx.torch1("aten.einsum.default", &[("equation", equation.into()), ("tensors", operands.into())])?)
+fn named_axes(cx: &mut Onnx, c: &Call) -> Rule {
+    one(einsum(cx, c.text("equation", "")?, &c.tensors()?)?)
 }

@@ -45,8 +45,8 @@ mod window;
 use super::call::Call;
 use super::value::Val;
 use super::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::ValueId;
-use crate::transform::decompose::RuleError;
 use indexmap::IndexMap;
 use std::sync::LazyLock;
 

@@ -9,9 +9,9 @@ use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::{Operand, RuleError};
 use crate::graph::{BinaryOp, FloatUnary, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Operand, RuleError};
 
 operators! { "";
     "BatchNormalization" => batch_normalization,

@@ -4,8 +4,8 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, many, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::ValueId;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "ai.onnx.preview.training";
     "Adagrad" => adagrad,
@@ -114,15 +114,15 @@ fn momentum(cx: &mut Onnx, c: &Call) -> Rule {
 
 #[cfg(test)]
 mod tests {
-    use crate::frontend::Least;
+    use crate::frontend::MinSize;
     use crate::frontend::onnx::import;
     use crate::frontend::onnx::proto::{
         AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
     };
     use crate::frontend::onnx::tensors::Beside;
     use crate::frontend::onnx::testing::{float, text};
+    use crate::frontend::torch::custom::Operators;
     use crate::interpret::{Tensor, evaluate};
-    use crate::operators::Operators;
     use bytes::Bytes;
     use prost::Message;
 
@@ -167,7 +167,8 @@ mod tests {
             ..ModelProto::default()
         };
         let file = Bytes::from(model.encode_to_vec());
-        let import = import(Least::Size(0), "test", file, Beside::default(), &Operators::default()).unwrap();
+        let import =
+            import(MinSize::Lowered(0), "test", file, Beside::default(), &Operators::default()).unwrap();
         evaluate(&import.graph, &[]).unwrap().iter().flat_map(Tensor::to_f64).collect()
     }
 

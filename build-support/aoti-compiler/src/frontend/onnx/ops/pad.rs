@@ -5,9 +5,9 @@ use super::super::walk::Onnx;
 use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Pad" => pad,

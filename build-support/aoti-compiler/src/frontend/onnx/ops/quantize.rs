@@ -8,9 +8,9 @@ use super::window::convolution;
 use super::{Rule, many, one, operators};
 use crate::dtype::{Category, DType};
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{ReduceOp, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "";
     "QuantizeLinear" => quantize,

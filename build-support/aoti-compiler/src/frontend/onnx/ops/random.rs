@@ -1,15 +1,14 @@
 //! Random numbers. They follow from the seed of a run, not from those that nodes have.
 
 use super::super::call::{Call, malformed};
-use super::super::torch::Given;
 use super::super::types::element_type;
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
-use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{ReduceOp, ValueId};
+use crate::frontend::torch::rules::random::ops::{bernoulli_of, multinomial_of};
+use crate::frontend::torch::rules::{Operand, RuleError};
+use crate::graph::ReduceOp;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "RandomNormal" => |cx, c| { let (dtype, shape) = stated(c)?; normal(cx, c, dtype, &shape) },
@@ -35,27 +34,24 @@ fn like(cx: &Onnx, c: &Call) -> Result<(DType, Vec<Expr>), RuleError> {
     Ok((dtype_or(c, ty.dtype)?, ty.shape))
 }
 
-fn drawn(cx: &mut Onnx, target: &str, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
-    let dtype = Given::Other(Arg::DType(dtype));
-    cx.torch1(target, &[("size", shape.into()), ("dtype", dtype)])
-}
-
 fn normal(cx: &mut Onnx, c: &Call, dtype: DType, shape: &[Expr]) -> Rule {
     let (mean, scale) = (c.float("mean", 0.0)?, c.float("scale", 1.0)?);
-    let value = drawn(cx, "aten.randn.default", dtype.compute(), shape)?;
+    let value = cx.cx.normal(dtype.compute(), shape)?;
+    let value = cx.b.cast(value, dtype.compute());
     one(cx.apply([value], dtype, |[x]| x * scale + mean)?)
 }
 
 fn uniform(cx: &mut Onnx, c: &Call, dtype: DType, shape: &[Expr]) -> Rule {
     let (low, high) = (c.float("low", 0.0)?, c.float("high", 1.0)?);
-    let value = drawn(cx, "aten.rand.default", dtype.compute(), shape)?;
+    let value = cx.cx.uniform(dtype.compute(), shape)?;
+    let value = cx.b.cast(value, dtype.compute());
     one(cx.apply([value], dtype, |[x]| x * (high - low) + low)?)
 }
 
 fn bernoulli(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let dtype = dtype_or(c, cx.b.dtype(x))?;
-    let value = cx.torch1("aten.bernoulli.default", &[("self", x.into())])?;
+    let value = bernoulli_of(cx, x, &Operand::Tensor(x), "Bernoulli")?;
     one(cx.b.cast(value, dtype))
 }
 
@@ -67,14 +63,8 @@ fn multinomial(cx: &mut Onnx, c: &Call) -> Rule {
     let wide = cx.b.cast(x, DType::F64);
     let largest = cx.b.reduce(ReduceOp::Max, wide, &[last], true)?;
     let weights = cx.apply([wide, largest], DType::F64, |[x, largest]| (x - largest).exp())?;
-    let value = cx.torch1(
-        "aten.multinomial.default",
-        &[
-            ("self", weights.into()),
-            ("num_samples", c.int("sample_size", 1)?.into()),
-            ("replacement", true.into()),
-        ],
-    )?;
+    let samples = Expr::int(c.int("sample_size", 1)?);
+    let value = multinomial_of(cx, weights, &samples, true, "Multinomial")?;
     one(cx.b.cast(value, dtype))
 }
 

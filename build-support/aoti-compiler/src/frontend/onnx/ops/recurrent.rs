@@ -7,9 +7,9 @@ use super::super::walk::Onnx;
 use super::sequence_steps::{Now, Stepped, Steps};
 use super::{Rule, many, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::{Context, Formula, RuleError};
 use crate::graph::{BinaryOp, Relation, TensorType, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Formula, RuleError};
 
 operators! { "";
     "RNN" => |cx, c| recurrent(cx, c, Cell::Plain),

@@ -6,9 +6,10 @@ use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::softmax::{Form, log_sum_exp_over, softmax_over};
 use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, Scalar, ScanOp, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "ReduceSum" => |cx, c| reduced(cx, c, 13, Of::Sum),
@@ -23,8 +24,8 @@ operators! { "";
     "ReduceLogSumExp" => |cx, c| reduced(cx, c, 18, Of::LogSumExp),
     "ArgMax" => |cx, c| arg(cx, c, ReduceOp::ArgMax),
     "ArgMin" => |cx, c| arg(cx, c, ReduceOp::ArgMin),
-    "Softmax" => |cx, c| softmax(cx, c, "aten._softmax.default"),
-    "LogSoftmax" => |cx, c| softmax(cx, c, "aten._log_softmax.default"),
+    "Softmax" => |cx, c| softmax(cx, c, Form::Plain),
+    "LogSoftmax" => |cx, c| softmax(cx, c, Form::Log),
     "Hardmax" => hardmax,
     "CumSum" => |cx, c| running(cx, c, ScanOp::Sum),
     "CumProd" => |cx, c| running(cx, c, ScanOp::Prod),
@@ -85,14 +86,7 @@ fn reduction(cx: &mut Onnx, x: ValueId, axes: &[usize], keep: bool, of: Of) -> R
         }
         Of::LogSumExp => {
             let float = cx.b.cast(x, if wide.is_float() { wide } else { DType::F64 });
-            if axes.is_empty() {
-                x
-            } else {
-                let axes: Vec<i64> = axes.iter().map(|axis| *axis as i64).collect();
-                let given =
-                    [("self", float.into()), ("dim", axes.as_slice().into()), ("keepdim", keep.into())];
-                cx.torch1("aten.logsumexp.default", &given)?
-            }
+            if axes.is_empty() { x } else { log_sum_exp_over(cx, float, axes, keep)? }
         }
     };
     Ok(cx.b.cast(value, dtype))
@@ -162,19 +156,16 @@ fn arg(cx: &mut Onnx, c: &Call, op: ReduceOp) -> Rule {
 }
 
 /// Before version 13 everything from the axis on was one row.
-fn softmax(cx: &mut Onnx, c: &Call, target: &str) -> Rule {
+fn softmax(cx: &mut Onnx, c: &Call, form: Form) -> Rule {
     let x = c.tensor(0)?;
     let shape = cx.b.shape(x);
-    let rows = |cx: &mut Onnx, x: ValueId, axis: i64| {
-        cx.torch1(target, &[("self", x.into()), ("dim", axis.into()), ("half_to_float", false.into())])
-    };
     if c.version >= 13 {
         let axis = axis_of(c.int("axis", -1)?, shape.len())?;
-        return one(rows(cx, x, axis as i64)?);
+        return one(softmax_over(cx, x, axis, form)?);
     }
     let axis = axis_of(c.int("axis", 1)?, shape.len())?;
     let flat = cx.b.reshape(x, &[Expr::product(&shape[..axis]), Expr::product(&shape[axis..])])?;
-    let value = rows(cx, flat, 1)?;
+    let value = softmax_over(cx, flat, 1, form)?;
     one(cx.b.reshape(value, &shape)?)
 }
 

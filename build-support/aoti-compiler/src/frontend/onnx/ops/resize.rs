@@ -11,9 +11,9 @@ use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::{Category, DType};
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{BinaryOp, Condition, Relation, Rounding, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 use place::{Mapping, Place};
 use taps::{Kernel, Nearest};
 

@@ -4,9 +4,10 @@ use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::embedding::embedding;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "RotaryEmbedding" => rotary_embedding,
@@ -25,7 +26,7 @@ impl Onnx<'_> {
     /// Rows of a table, at positions.
     pub(super) fn table_rows(&mut self, table: ValueId, at: ValueId) -> Result<ValueId, RuleError> {
         let at = self.b.cast(at, DType::I64);
-        self.torch1("aten.embedding.default", &[("weight", table.into()), ("indices", at.into())])
+        embedding(self, table, at)
     }
 
     /// Turns the first columns of `[batch, heads, rows, width]`, two for each pair, by the angles of the rows.

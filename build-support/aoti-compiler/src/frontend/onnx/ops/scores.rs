@@ -5,8 +5,9 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::Rule;
 use crate::dtype::{DType, bytes_of};
+use crate::frontend::torch::rules::steps::rows_at;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{Constant, ConstantSource, FloatUnary, ReduceOp, ValueId};
-use crate::transform::decompose::{Formula, RuleError, rows_at};
 
 /// What becomes of the scores of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::gather::index_select;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "SequenceEmpty" => |_, _| Ok(vec![Val::Sequence(Vec::new())]),
@@ -79,8 +80,7 @@ fn at(cx: &mut Onnx, c: &Call) -> Rule {
     let table = cx.b.cat(&rows, 0)?;
     let position = cx.b.cast(position, DType::I64);
     let position = cx.b.reshape(position, &[])?;
-    let given = [("self", table.into()), ("dim", 0i64.into()), ("index", position.into())];
-    let row = cx.torch1("aten.index_select.default", &given)?;
+    let row = index_select(cx, table, 0, position)?;
     one(cx.b.squeeze(row, &[0])?)
 }
 

@@ -1,9 +1,10 @@
 //! Steps along the first axis, each of which starts from the state that the one before it left.
 
 use crate::dtype::DType;
+use crate::frontend::torch::rules::steps::{repeat, rows_at, with_row};
+use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{BinaryOp, TensorType, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError, repeat, rows_at, with_row};
 
 /// So many steps are written one after the other; more, and as many as data decides, are a loop.
 const UNROLLED: i64 = 512;

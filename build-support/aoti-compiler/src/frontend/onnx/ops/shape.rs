@@ -8,11 +8,12 @@ use super::axes::Axes;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::rearrange::repeat;
 use crate::graph::{
     BinaryOp, Constant, ConstantSource, IntBinary, ReduceOp, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Identity" => |_, c| Ok(vec![c.input(0)]),
@@ -306,12 +307,10 @@ fn tile(cx: &mut Onnx, c: &Call) -> Rule {
         let axis = axis.as_int().ok_or_else(|| unsupported("an axis that is data"))?;
         let mut repeats = vec![Expr::int(1); rank];
         repeats[axis_of(axis, rank)?] = times;
-        return one(
-            cx.torch1("aten.repeat.default", &[("self", x.into()), ("repeats", repeats.as_slice().into())])?
-        );
+        return one(repeat(cx, x, repeats)?);
     }
     let repeats = cx.sizes(c.tensor(1)?)?;
-    one(cx.torch1("aten.repeat.default", &[("self", x.into()), ("repeats", repeats.as_slice().into())])?)
+    one(repeat(cx, x, repeats)?)
 }
 
 fn concat(cx: &mut Onnx, c: &Call) -> Rule {

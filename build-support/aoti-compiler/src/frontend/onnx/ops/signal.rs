@@ -8,9 +8,10 @@ use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::fourier::Norm;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::fft_primitive::{Direction, Signal};
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Direction, Formula, RuleError, Signal};
 
 operators! { "";
     "DFT" => dft,

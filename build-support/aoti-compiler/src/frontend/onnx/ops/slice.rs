@@ -6,9 +6,9 @@ use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, Coord, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Slice" => slice,

@@ -10,9 +10,10 @@ use super::super::walk::Onnx;
 use super::scores::{Labels, Post, best, int_table, numbers, table};
 use super::{Rule, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::steps::{repeat, rows_at};
+use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{Coord, FloatTest, IntBinary, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, RuleError, repeat, rows_at};
 use attributes::{forest, inner_nodes, place};
 
 operators! { "ai.onnx.ml";

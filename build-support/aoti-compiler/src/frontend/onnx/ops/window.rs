@@ -4,9 +4,9 @@ use super::super::call::{Call, malformed, unsupported};
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, Conv, FloatUnary, ReduceOp, Scalar, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "";
     "Conv" => conv,

@@ -5,28 +5,30 @@ use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
+use crate::frontend::torch::rules::activation::{Gelu, gelu};
+use crate::frontend::torch::rules::softmax::{Form, softmax_over};
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "BiasAdd" => bias_add,
-    "BiasGelu" => |cx, c| gelu(cx, c, "none"),
+    "BiasGelu" => |cx, c| biased_gelu(cx, c, Gelu::Exact),
     "BiasSoftmax" => bias_softmax,
     "BiasSplitGelu" => bias_split_gelu,
-    "FastGelu" => |cx, c| gelu(cx, c, "tanh"),
-    "Gelu" => |cx, c| gelu(cx, c, "none"),
+    "FastGelu" => |cx, c| biased_gelu(cx, c, Gelu::Tanh),
+    "Gelu" => |cx, c| biased_gelu(cx, c, Gelu::Exact),
     "QuickGelu" => quick_gelu,
 }
 
 /// The function of a sum with a bias, where there is one.
-fn gelu(cx: &mut Onnx, c: &Call, approximate: &str) -> Rule {
+fn biased_gelu(cx: &mut Onnx, c: &Call, form: Gelu) -> Rule {
     let x = c.tensor(0)?;
     let x = match c.opt_tensor(1)? {
         Some(bias) => sum(cx, &[x, bias])?,
         None => x,
     };
-    one(cx.torch1("aten.gelu.default", &[("self", x.into()), ("approximate", approximate.into())])?)
+    one(gelu(cx, x, form)?)
 }
 
 fn quick_gelu(cx: &mut Onnx, c: &Call) -> Rule {
@@ -59,7 +61,7 @@ fn bias_split_gelu(cx: &mut Onnx, c: &Call) -> Rule {
     let half = cx.b.shape(x)[last].floor_div_in(&Expr::int(2), cx.b.ranges());
     let left = cx.b.slice(x, last, &Expr::int(0), &half, 1)?;
     let right = cx.b.slice(x, last, &half, &half, 1)?;
-    let right = cx.torch1("aten.gelu.default", &[("self", right.into()), ("approximate", "none".into())])?;
+    let right = gelu(cx, right, Gelu::Exact)?;
     let dtype = cx.b.dtype(x);
     one(cx.apply([left, right], dtype, |[left, right]| left * right)?)
 }
@@ -81,7 +83,6 @@ fn bias_softmax(cx: &mut Onnx, c: &Call) -> Rule {
     };
     let scores = sum(cx, &[x, bias])?;
     let flat = cx.b.reshape(scores, &[Expr::product(&shape[..axis]), Expr::product(&shape[axis..])])?;
-    let given = [("self", flat.into()), ("dim", 1i64.into()), ("half_to_float", false.into())];
-    let value = cx.torch1("aten._softmax.default", &given)?;
+    let value = softmax_over(cx, flat, 1, Form::Plain)?;
     one(cx.b.reshape(value, &shape)?)
 }

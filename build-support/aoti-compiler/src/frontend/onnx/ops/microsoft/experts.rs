@@ -8,9 +8,11 @@ use super::packed_weights::unpacked;
 use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::activation::{Gelu, gelu};
+use crate::frontend::torch::rules::softmax::{Form, softmax_over};
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "MoE" => plain,
@@ -146,10 +148,7 @@ fn routed(
     let chosen = cx.b.reduce(ReduceOp::Any, chosen, &[1], false)?;
     let all = match weights {
         Some(weights) => cx.typed_like(weights, logits),
-        None => {
-            let given = [("self", logits.into()), ("dim", 1i64.into()), ("half_to_float", false.into())];
-            cx.torch1("aten._softmax.default", &given)?
-        }
+        None => softmax_over(cx, logits, 1, Form::Plain)?,
     };
     let none = cx.b.scalar(0.0, dtype);
     let taken = cx.b.select(chosen, all, none)?;
@@ -229,7 +228,7 @@ fn activated(cx: &mut Onnx, c: &Call, hidden: ValueId, gate: Option<ValueId>) ->
 }
 
 fn tanh_gelu(cx: &mut Onnx, x: ValueId) -> Result<ValueId, RuleError> {
-    cx.torch1("aten.gelu.default", &[("self", x.into()), ("approximate", "tanh".into())])
+    gelu(cx, x, Gelu::Tanh)
 }
 
 /// Both halves of the columns, or every second column and those between.

@@ -9,9 +9,9 @@ use crate::frontend::onnx::ops::Rule;
 use crate::frontend::onnx::ops::attention_core::{Attend, Start};
 use crate::frontend::onnx::value::Val;
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, Combine, Coord, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "GroupQueryAttention" => grouped_query,

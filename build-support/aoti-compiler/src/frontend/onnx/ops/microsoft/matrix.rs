@@ -6,8 +6,9 @@ use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, find, one};
 use crate::frontend::onnx::value::Val;
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::activation::{Gelu, gelu};
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::ValueId;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "FusedConv" => |cx, c| fused_conv(cx, c, false),
@@ -83,7 +84,7 @@ fn gemm_fast_gelu(cx: &mut Onnx, c: &Call) -> Rule {
     if let Some(bias) = c.opt_tensor(2)? {
         value = sum(cx, &[value, bias])?;
     }
-    one(cx.torch1("aten.gelu.default", &[("self", value.into()), ("approximate", "tanh".into())])?)
+    one(gelu(cx, value, Gelu::Tanh)?)
 }
 
 fn fused_gemm(cx: &mut Onnx, c: &Call) -> Rule {

@@ -7,9 +7,9 @@ use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::normalization::grouped;
 use crate::frontend::onnx::ops::{Rule, many, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "EmbedLayerNormalization" => embed_layer_norm,

@@ -9,9 +9,9 @@ use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::{Constant, Coord, IntBinary, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "GatherBlockQuantized" => gather_block_quantized,

@@ -7,9 +7,10 @@ use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::softmax::{Form, softmax_over};
+use crate::frontend::torch::rules::{Context, Formula, RuleError};
 use crate::graph::{BinaryOp, Scalar, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Context, Formula, RuleError};
 
 operators! { "com.microsoft";
     "DequantizeLinear" => dequantize,
@@ -171,16 +172,12 @@ fn softmax(cx: &mut Onnx, c: &Call) -> Rule {
     let shape = cx.b.shape(x);
     let version = c.int("opset", 13)?;
     let axis = axis_of(c.int("axis", if version < 13 { 1 } else { -1 })?, shape.len())?;
-    let rows = |cx: &mut Onnx, x: ValueId, axis: i64| {
-        let given = [("self", x.into()), ("dim", axis.into()), ("half_to_float", false.into())];
-        cx.torch1("aten._softmax.default", &given)
-    };
     let value = if version < 13 {
         let flat = cx.b.reshape(x, &[Expr::product(&shape[..axis]), Expr::product(&shape[axis..])])?;
-        let flat = rows(cx, flat, 1)?;
+        let flat = softmax_over(cx, flat, 1, Form::Plain)?;
         cx.b.reshape(flat, &shape)?
     } else {
-        rows(cx, x, axis as i64)?
+        softmax_over(cx, x, axis, Form::Plain)?
     };
     let stored = cx.b.dtype(first);
     one(quantized_as(cx, value, Scale::at(c, 3)?, stored)?)

@@ -9,8 +9,8 @@ use crate::frontend::onnx::call::Call;
 use crate::frontend::onnx::ops::window::convolution;
 use crate::frontend::onnx::ops::{Rule, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{ReduceOp, ValueId};
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "DynamicQuantizeMatMul" => dynamic,

@@ -6,8 +6,8 @@ use super::operators;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::Rule;
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::ValueId;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "DynamicQuantizeLSTM" => lstm,

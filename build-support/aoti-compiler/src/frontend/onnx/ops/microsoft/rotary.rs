@@ -6,9 +6,9 @@ use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::rotary::Turn;
 use crate::frontend::onnx::ops::{Rule, many, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::RuleError;
 
 operators! { "com.microsoft";
     "GemmaRotaryEmbedding" => gemma,

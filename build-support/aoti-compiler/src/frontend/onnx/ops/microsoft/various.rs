@@ -7,9 +7,9 @@ use crate::frontend::onnx::call::axis_of;
 use crate::frontend::onnx::call::{Call, malformed, unsupported};
 use crate::frontend::onnx::ops::{Rule, find, one};
 use crate::frontend::onnx::walk::Onnx;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{Coord, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 operators! { "com.microsoft";
     "CausalConvWithState" => causal_convolution,
@@ -17,7 +17,7 @@ operators! { "com.microsoft";
     "GatherND" => |cx, c| one(standard(cx, c, "GatherND", c.inputs.clone())?),
     "Inverse" => |cx, c| {
         let x = c.tensor(0)?;
-        one(cx.torch1("aten.linalg_inv.default", &[("A", x.into())])?)
+        one(cx.matrix_inverse(x)?)
     },
     "LinearAttention" => linear_attention,
     "RelativePositionBias" => relative_position_bias,

@@ -3,9 +3,9 @@
 use super::super::super::walk::Onnx;
 use super::{Axis, Scale};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 /// How positions of results become positions of the image.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use super::super::super::walk::Onnx;
 use super::place::Place;
 use super::{Axis, Scale};
 use crate::dtype::DType;
+use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{BinaryOp, Coord, IntBinary, Relation, ValueId};
 use crate::symbolic::Expr;
-use crate::transform::decompose::{Formula, RuleError};
 
 /// Which element is nearest to a position between two.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::super::super::call::{Call, malformed};
 use super::super::super::walk::Onnx;
 use super::super::scores::{numbers, tensor_numbers};
 use super::{Forest, Test};
+use crate::frontend::torch::rules::RuleError;
 use crate::graph::Relation;
-use crate::transform::decompose::RuleError;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn place(number: i64, what: &str) -> Result<usize, RuleError> {

@@ -1,0 +1,91 @@
+//! Passes over the core graph, each a function from graph to graph.
+
+pub mod bounds;
+mod byte_products;
+mod constant_graph;
+mod conv_as_gemm;
+mod cse;
+mod dce;
+mod derive;
+mod fold_batch_norm;
+mod fold_constants;
+mod fourier_to_gemm;
+mod gemv_weights;
+pub(crate) mod integer_extent;
+mod integer_products;
+mod merge_matmuls;
+mod orient_lookups;
+mod quantised_products;
+pub mod rename;
+mod rewrite;
+mod simplify;
+mod split_reductions;
+mod split_scans;
+mod subpixel_conv;
+#[cfg(test)]
+mod tests;
+mod uniform_constants;
+mod widen;
+
+pub(crate) use byte_products::byte_operands;
+pub use byte_products::products_of_bytes;
+pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
+pub use conv_as_gemm::conv_as_gemm;
+pub use cse::cse;
+pub use dce::dce;
+pub use derive::freeze;
+pub use fold_batch_norm::fold_batch_norm;
+pub use fold_constants::fold_constants;
+pub use fourier_to_gemm::fourier_to_gemm;
+pub use gemv_weights::store_gemv_weights;
+pub use integer_products::integers_in_floats;
+pub use merge_matmuls::merge_matmuls;
+pub use orient_lookups::orient_lookups;
+pub use quantised_products::quantised_products;
+pub use simplify::simplify;
+pub(crate) use split_reductions::PARTS;
+pub use split_reductions::split_reductions;
+pub use split_scans::split_scans;
+pub use subpixel_conv::subpixel_conv;
+pub use uniform_constants::fold_uniform_constants;
+pub use widen::widen;
+
+use crate::graph::{Graph, verify};
+
+/// A pass over the core graph.
+type Pass = fn(Graph) -> Graph;
+
+/// The passes between front ends and lowering, in order. What folding uncovers is simplified once more.
+const PASSES: &[(&str, Pass)] = &[
+    ("dce", dce),
+    ("fold_uniform_constants", fold_uniform_constants),
+    ("simplify", simplify),
+    ("cse", cse),
+    ("orient_lookups", orient_lookups),
+    ("fold_constants", fold_constants),
+    ("fold_uniform_constants", fold_uniform_constants),
+    ("simplify", simplify),
+    ("dce", dce),
+    ("merge_matmuls", merge_matmuls),
+    ("simplify", simplify),
+    ("dce", dce),
+    ("fold_batch_norm", fold_batch_norm),
+    ("subpixel_conv", subpixel_conv),
+    ("fold_constants", fold_constants),
+    ("conv_as_gemm", conv_as_gemm),
+    ("cse", cse),
+    ("dce", dce),
+];
+
+/// Makes a verified graph compute the same with less. The result is verified after each pass in debug builds.
+pub fn optimize(graph: Graph) -> Graph {
+    PASSES.iter().fold(graph, |graph, (name, pass)| {
+        let graph = pass(graph);
+        if cfg!(debug_assertions)
+            && let Err(findings) = verify(&graph)
+        {
+            panic!("pass `{name}` breaks the graph: {findings:?}");
+        }
+        graph
+    })
+}

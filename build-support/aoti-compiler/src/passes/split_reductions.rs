@@ -1,0 +1,290 @@
+//! Long sums with few results, of reductions and of matrix products, are done in two steps: parts of them first, then what the
+//! parts gave. All multiprocessors of a GPU, or all threads of a processor, have work then, where each result would keep one
+//! of them busy. The position of an extreme is that of its part and that in the part.
+//!
+//! How many parts there are is a matter of sizes and of the kind of device, or of a record: sums are in the same order in every
+//! run, whatever the number of threads.
+
+mod parts;
+
+use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
+use crate::cost::{Cost, Item};
+use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
+use crate::passes::split_reductions::parts::split_reduction;
+use crate::symbolic::Expr;
+use crate::target::{ProductSplits, Splits, Target};
+use crate::tuning::{Answer, Config, KernelKey, Questions};
+use cranelift_entity::SecondaryMap;
+
+/// The word of a configuration that splits a reduction; its parameter is the number of parts.
+pub(crate) const PARTS: &str = "parts";
+
+/// How far a sum may be from those that are split without a record, in length or in work that there is without, so that
+/// splitting it is worth measuring; and how many times more or fewer parts are.
+const CLOSE: i64 = 4;
+
+/// Splits long sums for a target.
+pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions) -> Graph {
+    let splits = target.splits();
+    everywhere(graph, &mut |graph, ranges| {
+        let (uses, folds) = (count_uses(graph), count_folds(graph));
+        rewrite(graph, ranges, &mut |rewriter, node| {
+            let sum = if let Op::Reduce { op, axes } = &node.op {
+                let sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
+                // What something else reads as well is one kernel with it, as rows of a softmax are, unless rows are long.
+                let is_shared = uses[node.inputs[0]] > folds[node.inputs[0]];
+                let apart = splits.shared.is_some_and(|long| sum.is_typical && sum.inner >= long);
+                (!is_shared || apart).then_some(sum)
+            } else if node.op == Op::MatMul {
+                product(rewriter, node, splits.products.as_ref()?)
+            } else {
+                None
+            }?;
+            let key = || KernelKey::of_nodes("parts", rewriter.builder.graph(), (&[node], &[]), target);
+            let about = || format!("sums of {}", rewriter.builder.graph().name_of(node));
+            let cut = sum.decide(key, about, questions)?;
+            sum.split(&mut rewriter.builder, node, cut).map(|value| vec![value])
+        });
+    })
+}
+
+/// A sum that may be split.
+struct Sum {
+    kind: Kind,
+    /// The sizes of what is added up, neighbouring axes that are reduced as one.
+    shape: Vec<i64>,
+    /// The axes that can be cut, with their sizes.
+    axes: Vec<(usize, i64)>,
+    /// What it costs in one go.
+    work: Cost,
+    results: i64,
+    /// What one result adds up.
+    inner: i64,
+    /// Whether it is split without a record.
+    is_typical: bool,
+    /// As many parts as keep the device busy, and as many as are long enough.
+    busy: i64,
+    long: i64,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Reduction(ReduceOp),
+    Product,
+}
+
+/// How an axis is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Cut {
+    axis: usize,
+    /// Parts of one length. What is behind them is a shorter part.
+    parts: i64,
+    length: i64,
+}
+
+/// Elements that parts begin at multiples of, where parts are several times as long.
+const ALIGNED: i64 = 64;
+
+impl Sum {
+    /// Cuts into at most so many parts, of one length where the sizes allow.
+    fn cut(&self, most: i64) -> Option<Cut> {
+        let even = |(axis, size): &(usize, i64)| {
+            let parts = divisor(*size, most)?;
+            Some(Cut { axis: *axis, parts, length: size / parts })
+        };
+        let uneven = || {
+            let (axis, size) = *self.axes.iter().max_by_key(|(_, size)| *size)?;
+            let length = size.checked_div(most).filter(|length| most > 1 && *length > 0)?;
+            let length = if length >= 4 * ALIGNED { length / ALIGNED * ALIGNED } else { length };
+            Some(Cut { axis, parts: size / length, length })
+        };
+        let can_be_uneven = match self.kind {
+            Kind::Reduction(_) => true,
+            Kind::Product => false,
+        };
+        self.axes.iter().find_map(even).or_else(|| if can_be_uneven { uneven() } else { None })
+    }
+
+    /// How it is cut: as a record says or as is thought to be better.
+    fn decide(
+        &self,
+        key: impl FnOnce() -> (KernelKey, Vec<usize>),
+        about: impl FnOnce() -> String,
+        questions: &mut Questions,
+    ) -> Option<Cut> {
+        let cut = |busy: i64, long: i64| self.cut(busy.min(long));
+        let typical = if self.is_typical { cut(self.busy, self.long) } else { None };
+        let mut cuts = vec![typical];
+        let others = [
+            None,
+            cut(self.busy, self.long),
+            cut(self.busy / CLOSE, self.long),
+            cut(self.busy, self.long.saturating_mul(CLOSE)),
+        ];
+        for other in others {
+            let parts = |cut: &Option<Cut>| cut.map_or(1, |cut| cut.parts);
+            if cuts.iter().all(|own| parts(own) != parts(&other)) {
+                cuts.push(other);
+            }
+        }
+        if cuts.len() == 1 {
+            return typical;
+        }
+        let answers = cuts.iter().map(|own| self.answer(*own, typical)).collect();
+        let recorded = questions.ask(key(), answers, about);
+        cuts[recorded.unwrap_or(0)]
+    }
+
+    /// A cut as an answer. More parts than typical are more work for one thread.
+    fn answer(&self, cut: Option<Cut>, typical: Option<Cut>) -> Answer {
+        let Some(Cut { parts, .. }) = cut else { return Answer::new(Config::new(PARTS).with(1), self.work) };
+        let between = 2.0 * parts as f64 * self.results as f64;
+        let cost = self.work.and(Item::Access, between).and_kernel();
+        let is_shared = typical.is_none_or(|typical| parts > typical.parts);
+        Answer { is_shared, ..Answer::new(Config::new(PARTS).with(parts), cost) }
+    }
+
+    /// The sum of parts.
+    fn split(&self, builder: &mut Builder, node: &Node, cut: Cut) -> Option<ValueId> {
+        match self.kind {
+            Kind::Reduction(op) => {
+                split_reduction(builder, node.inputs[0], op, (&self.shape, &self.axes), cut)
+            }
+            Kind::Product => split_product(builder, node, cut.parts),
+        }
+    }
+}
+
+/// How many reductions read each value.
+fn count_folds(graph: &Graph) -> SecondaryMap<ValueId, usize> {
+    let mut counts = SecondaryMap::new();
+    for node in graph.nodes.iter().filter(|node| matches!(node.op, Op::Reduce { .. })) {
+        counts[node.inputs[0]] += 1;
+    }
+    counts
+}
+
+/// A reduction that may be split.
+fn reduction(
+    builder: &Builder,
+    node: &Node,
+    (op, axes): (ReduceOp, &[usize]),
+    splits: &Splits,
+) -> Option<Sum> {
+    let ty = builder.ty(node.inputs[0]);
+    let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
+    let (shape, axes) = joined(&sizes, axes)?;
+    let product = |of: &dyn Fn(usize) -> bool| -> Option<i64> {
+        (0..shape.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(shape[axis]))
+    };
+    let (inner, results) = (product(&|axis| axes.contains(&axis))?, product(&|axis| !axes.contains(&axis))?);
+    let elements = inner.checked_mul(results)?;
+    if results < 1 || elements < splits.elements / CLOSE {
+        return None;
+    }
+    // Neighbouring results are one unit, where each is not one by itself.
+    let by_row = axes.contains(&(shape.len() - 1));
+    let (own, wanted) = if by_row { (1, splits.rows) } else { (splits.chunk.min(results), splits.columns) };
+    let units = results.checked_add(own - 1)? / own;
+    let busy = wanted / units;
+    Some(Sum {
+        kind: Kind::Reduction(op),
+        axes: axes.iter().map(|axis| (*axis, shape[*axis])).collect(),
+        shape,
+        work: Cost::of(Item::Access, elements as f64),
+        results,
+        inner,
+        is_typical: elements >= splits.elements && busy >= splits.fewest,
+        busy,
+        long: inner.checked_mul(own)? / splits.part,
+    })
+}
+
+/// Sizes and reduced axes where neighbours of these are one.
+fn joined(sizes: &[i64], axes: &[usize]) -> Option<(Vec<i64>, Vec<usize>)> {
+    let (mut shape, mut reduced) = (Vec::<i64>::new(), vec![]);
+    for (axis, size) in sizes.iter().enumerate() {
+        if !axes.contains(&axis) {
+            shape.push(*size);
+        } else if axis > 0 && axes.contains(&(axis - 1)) {
+            let last = shape.last_mut()?;
+            *last = last.checked_mul(*size)?;
+        } else {
+            reduced.push(shape.len());
+            shape.push(*size);
+        }
+    }
+    Some((shape, reduced))
+}
+
+/// A product of few tiles and long sums, which may be the sum of products of parts of its depth.
+fn product(rewriter: &Rewriter, node: &Node, splits: &ProductSplits) -> Option<Sum> {
+    let [a, b] = *node.inputs.as_slice() else { return None };
+    // Weights are packed for a product as it is.
+    if [a, b].into_iter().any(|factor| is_constant(rewriter, factor)) {
+        return None;
+    }
+    let (left, right) = (rewriter.builder.ty(a), rewriter.builder.ty(b));
+    if left.dtype.compute() != left.dtype {
+        return None;
+    }
+    let fixed = |shape: &[Expr]| -> Option<Vec<i64>> { shape.iter().map(Expr::as_int).collect() };
+    let (left, right) = (fixed(&left.shape)?, fixed(&right.shape)?);
+    let ([lead @ .., m, depth], [.., n]) = (left.as_slice(), right.as_slice()) else { return None };
+    let results = lead.iter().chain([m, n]).try_fold(1, |all: i64, size| all.checked_mul(*size))?;
+    let products = results.checked_mul(*depth)?;
+    let (of, unit) = if *m < splits.many_rows { (n, splits.panel) } else { (m, splits.block) };
+    if results < 1 || products < splits.products / CLOSE {
+        return None;
+    }
+    let units = results / (m * n) * (of.checked_add(unit - 1)? / unit);
+    if units >= splits.enough * CLOSE {
+        return None;
+    }
+    Some(Sum {
+        kind: Kind::Product,
+        shape: vec![],
+        axes: vec![(left.len() - 1, *depth)],
+        work: Cost::of(Item::Multiply, products as f64),
+        results,
+        inner: *depth,
+        is_typical: products >= splits.products && units < splits.enough,
+        busy: splits.units / units,
+        long: depth / splits.depth,
+    })
+}
+
+/// A product as the sum of products of so many parts of its depth.
+fn split_product(builder: &mut Builder, node: &Node, parts: i64) -> Option<ValueId> {
+    let [a, b] = *node.inputs.as_slice() else { return None };
+    let (left, right) = (builder.ty(a).shape.clone(), builder.ty(b).shape.clone());
+    let ([lead @ .., m, depth], [.., n]) = (left.as_slice(), right.as_slice()) else { return None };
+    let (rank, parts, rest) = (left.len(), Expr::int(parts), Expr::int(depth.as_int()? / parts));
+    // Parts are a batch before the others.
+    let order = |part: usize| -> Vec<usize> {
+        std::iter::once(part).chain((0..=rank).filter(|axis| *axis != part)).collect()
+    };
+    let apart = builder.reshape(a, &[lead, &[m.clone(), parts.clone(), rest.clone()]].concat()).ok()?;
+    let a = builder.permute(apart, &order(rank - 1)).ok()?;
+    let apart = builder.reshape(b, &[lead, &[parts, rest, n.clone()]].concat()).ok()?;
+    let b = builder.permute(apart, &order(rank - 2)).ok()?;
+    let partial = builder.matmul(a, b).ok()?;
+    builder.reduce(ReduceOp::Sum, partial, &[0], false).ok()
+}
+
+/// Whether a value is a constant or a view of one.
+fn is_constant(rewriter: &Rewriter, mut value: ValueId) -> bool {
+    while let Some(Node { op: Op::View(_), inputs, .. }) = rewriter.producer(value) {
+        value = inputs[0];
+    }
+    matches!(rewriter.op(value), Some(Op::Constant(_)))
+}
+
+/// The largest divisor of a size up to `most` that makes parts worth having.
+fn divisor(size: i64, most: i64) -> Option<i64> {
+    let least = (most / 4).max(2);
+    (least..=most.min(size)).rev().find(|parts| size % parts == 0)
+}
+
+#[cfg(test)]
+mod tests;

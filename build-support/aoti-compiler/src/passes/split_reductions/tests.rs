@@ -1,0 +1,231 @@
+//! What is split without a record, and what can be split otherwise.
+
+use super::split_reductions;
+use crate::graph::Graph;
+use crate::graph::text::{parse, print};
+use crate::interpret::{Tensor, evaluate};
+use crate::passes::dce;
+use crate::schedule::Setting;
+use crate::target::Target;
+use crate::tuning::{Config, Question, Questions, Records};
+
+/// How many reductions there are in a graph for a target.
+#[track_caller]
+fn reductions_for(target: &Target, body: &str) -> usize {
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let split = dce(split_reductions(graph, target, &mut Questions::default()));
+    crate::graph::verify(&split).expect("the result is well formed");
+    print(&split).matches(" axes [").count()
+}
+
+#[track_caller]
+fn reductions(body: &str) -> usize {
+    let target = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
+    reductions_for(&Target::Gpu(target), body)
+}
+
+/// The same for one of a matrix.
+#[track_caller]
+fn of_matrix(rows: i64, columns: i64, op: &str, axes: &str, shape: &str) -> usize {
+    reductions(&format!(
+        "input %x \"x\": f32[{rows}, {columns}]
+         %y: f32[{shape}] = {op} %x axes [{axes}]
+         output %y \"y\""
+    ))
+}
+
+#[test]
+fn long_sums_with_few_results_are_two_steps() {
+    assert_eq!(of_matrix(65536, 1024, "sum", "0", "1024"), 2);
+    assert_eq!(of_matrix(4096, 4096, "max", "0, 1", ""), 2);
+    assert_eq!(of_matrix(16, 1 << 20, "sum", "1", "16"), 2);
+}
+
+#[test]
+fn short_sums_and_those_with_many_results_stay() {
+    assert_eq!(of_matrix(128, 1024, "sum", "0", "1024"), 1, "there is little to add up");
+    assert_eq!(of_matrix(65536, 1024, "sum", "1", "65536"), 1, "there are results for everyone");
+    assert_eq!(of_matrix(1024, 768, "sum", "1", "1024"), 1, "two parts are not worth a second step");
+    assert_eq!(of_matrix(512, 1024, "sum", "1", "512"), 2);
+}
+
+#[test]
+fn what_others_read_as_well_stays_a_row_unless_it_is_long() {
+    let body = |length: i64| {
+        format!(
+            "input %x \"x\": f32[16, {length}]
+             %e: f32[16, {length}] = exp %x
+             %s: f32[16] = sum %e axes [1]
+             %t: f32[16, {length}] = view %s [i0]
+             %y: f32[16, {length}] = mul %e, %t
+             output %y \"y\""
+        )
+    };
+    assert_eq!(reductions(&body(32768)), 1);
+    assert_eq!(reductions(&body(1 << 20)), 2);
+}
+
+/// A graph before and after it is split for a GPU, which give the same for an input.
+#[track_caller]
+fn gives_the_same(body: &str, x: &Tensor, kernels: usize) {
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let target = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
+    let split = dce(split_reductions(graph.clone(), &Target::Gpu(target), &mut Questions::default()));
+    crate::graph::verify(&split).expect("the result is well formed");
+    assert_eq!(print(&split).matches(" axes [").count(), kernels, "{}", print(&split));
+    let inputs = std::slice::from_ref(x);
+    assert_eq!(evaluate(&split, inputs).expect("it runs"), evaluate(&graph, inputs).expect("it runs"));
+}
+
+#[test]
+fn parts_of_sizes_without_divisors_leave_a_shorter_one() {
+    // A prime number of rows.
+    let values: Vec<f32> = (0..65537 * 8).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+    let x = Tensor::from_f32(&[65537, 8], &values);
+    for (op, result) in [("sum", "f32"), ("max", "f32"), ("min", "f32")] {
+        let body =
+            format!("input %x \"x\": f32[65537, 8] %y: {result}[8] = {op} %x axes [0] output %y \"y\"");
+        gives_the_same(&body, &x, 3);
+    }
+}
+
+#[test]
+fn neighbouring_axes_are_cut_as_one() {
+    let values: Vec<f32> = (0..3 * 41 * 2503).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+    let x = Tensor::from_f32(&[3, 41, 2503, 1], &values);
+    let body = "input %x \"x\": f32[3, 41, 2503, 1] %y: f32[] = sum %x axes [0, 1, 2, 3] output %y \"y\"";
+    gives_the_same(body, &x, 3);
+}
+
+#[test]
+fn positions_of_extremes_are_those_of_the_first() {
+    for (length, place, extreme, op) in [
+        (1 << 18, 5, 9.0, "argmax"),
+        (1 << 18, 200_000, f32::NEG_INFINITY, "argmin"),
+        (262_147, 262_146, f32::NAN, "argmax"),
+    ] {
+        let mut values: Vec<f32> = (0..2 * length).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+        // The second row has it twice.
+        for at in [place, length + place, 2 * length - 1] {
+            values[at] = extreme;
+        }
+        let body = format!("input %x \"x\": f32[2, {length}] %y: i64[2] = {op} %x axes [1] output %y \"y\"");
+        let x = Tensor::from_f32(&[2, length], &values);
+        gives_the_same(&body, &x, if length % 2 == 0 { 3 } else { 5 });
+    }
+}
+
+#[test]
+fn narrow_numbers_are_rounded_once() {
+    let target = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("an architecture"));
+    let body = "input %x \"x\": bf16[4, 262144] %y: bf16[4] = sum %x axes [1] output %y \"y\"";
+    let (split, _) = asked(body, &target, &Records::none());
+    assert_eq!(print(&split).matches("f32[4] = sum").count(), 1, "{}", print(&split));
+}
+
+/// A graph, split as records say, and what was asked.
+fn asked(body: &str, target: &Target, records: &Records) -> (Graph, Vec<Question>) {
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let mut questions = Questions::new(records);
+    let split = dce(split_reductions(graph, target, &mut questions));
+    crate::graph::verify(&split).expect("the result is well formed");
+    (split, questions.into_asked())
+}
+
+/// Sums of a matrix of these rows, or its product with another, with something else before it.
+fn sum(before: &str, rows: i64) -> String {
+    format!(
+        "{before} input %x \"x\": f32[{rows}, 512]
+         %y: f32[512] = sum %x axes [0]
+         output %y \"y\""
+    )
+}
+
+#[test]
+fn into_how_many_parts_is_a_question() {
+    let cpu = Target::cpu(&["x86-64-v3"]);
+    let product = "input %x \"x\": f32[16, 8192]
+         input %z \"z\": f32[8192, 16]
+         %y: f32[16, 16] = matmul %x, %z
+         output %y \"y\"";
+    for body in [&sum("", 4096), &sum("", 256), product] {
+        let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+        let (first, questions) = asked(body, &cpu, &Records::none());
+        let [question] = &questions[..] else { panic!("one question: {questions:?}") };
+        assert_eq!(question.taken, 0);
+        let shapes = graph.inputs.iter().map(|input| &graph.ty(input.value).shape);
+        let inputs: Vec<Tensor> = shapes
+            .map(|shape| {
+                let sizes: Vec<usize> =
+                    shape.iter().map(|size| size.as_int().expect("fixed") as usize).collect();
+                // Sums of these are exact in any order.
+                let values: Vec<f32> = (0..sizes.iter().product::<usize>()).map(|k| (k % 7) as f32).collect();
+                Tensor::from_f32(&sizes, &values)
+            })
+            .collect();
+        let expected = evaluate(&graph, &inputs).expect("it runs");
+        for (position, answer) in question.answers.iter().enumerate() {
+            assert!(question.answers[..position].iter().all(|other| other.config != answer.config));
+            let text = answer.config.to_string();
+            assert_eq!(text.parse::<Setting>().map(Config::from).as_ref(), Ok(&answer.config), "{text}");
+            let mut records = Records::none();
+            records.set(question.key.clone(), answer.config.clone());
+            let (split, again) = asked(body, &cpu, &records);
+            assert_eq!((again[0].taken, &again[0].key), (position, &question.key));
+            assert_eq!(split == first, position == 0, "{text}");
+            assert_eq!(evaluate(&split, &inputs).expect("it runs"), expected, "{text}");
+        }
+        let mut records = Records::none();
+        records.set(question.key.clone(), Setting::Parts(7));
+        assert_eq!(asked(body, &cpu, &records).0, first, "there is no such answer");
+    }
+}
+
+#[test]
+fn a_question_is_about_the_sum_alone() {
+    let cpu = Target::cpu(&["x86-64-v3"]);
+    let key = |body: &str, target: &Target| asked(body, target, &Records::none()).1[0].key.clone();
+    let own = key(&sum("", 4096), &cpu);
+    let before = "input %o \"o\": f32[7] %n: f32[7] = neg %o output %n \"n\"";
+    assert_eq!(key(&sum(before, 4096), &cpu), own);
+    assert_eq!(key(&sum("", 4096), &Target::cpu(&["x86-64"])), own, "levels share a schedule");
+    assert_ne!(key(&sum("", 8192), &cpu), own);
+    assert_ne!(key(&sum("", 4096).replace("= sum", "= max"), &cpu), own);
+    // Short sums, and sums for everyone, are no question.
+    assert_eq!(asked(&sum("", 64), &cpu, &Records::none()).1, []);
+}
+
+#[test]
+fn processors_split_what_would_keep_one_thread_busy() {
+    let cpu = Target::cpu(&["x86-64-v3"]);
+    let sum = |rows: i64, columns: i64, axes: &str, shape: &str| {
+        reductions_for(
+            &cpu,
+            &format!(
+                "input %x \"x\": f32[{rows}, {columns}]
+                 %y: f32[{shape}] = sum %x axes [{axes}]
+                 output %y \"y\""
+            ),
+        )
+    };
+    assert_eq!(sum(1024, 1024, "0, 1", ""), 2);
+    assert_eq!(sum(4096, 512, "0", "512"), 2);
+    assert_eq!(sum(64, 65536, "1", "64"), 1, "there are results for everyone");
+    assert_eq!(sum(64, 1024, "0, 1", ""), 1, "there is little to add up");
+    let product = |rows: i64, depth: i64, columns: i64| {
+        reductions_for(
+            &cpu,
+            &format!(
+                "input %x \"x\": f32[{rows}, {depth}]
+                 input %y \"y\": f32[{depth}, {columns}]
+                 %z: f32[{rows}, {columns}] = matmul %x, %y
+                 output %z \"z\""
+            ),
+        )
+    };
+    assert_eq!(product(16, 1 << 16, 16), 1);
+    assert_eq!(product(1, 1 << 18, 10), 1);
+    assert_eq!(product(64, 1 << 16, 64), 1);
+    assert_eq!(product(1, 4096, 1000), 0, "panels of columns are enough");
+    assert_eq!(product(256, 4096, 256), 0, "blocks of rows are enough");
+}
