@@ -79,8 +79,12 @@ pub(crate) fn of_error(error: &Error) -> Vec<Value> {
         Error::Model { diagnostics, .. } => diagnostics.0.iter().map(of_model).collect(),
         Error::Manifest(problems) => problems.0.iter().map(of_manifest).collect(),
         Error::Several(errors) => errors.iter().flat_map(of_error).collect(),
-        // Whatever else there is or will be has its text.
-        other => vec![of_text(&other.to_string())],
+        Error::Unreadable { .. }
+        | Error::Tool(_)
+        | Error::File { .. }
+        | Error::NoCargo(_)
+        | Error::Variable { .. }
+        | _ => vec![of_text(&error.to_string())],
     }
 }
 

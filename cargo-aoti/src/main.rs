@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if is_json {
-                failure.findings().iter().for_each(|finding| commands::print_json(finding));
+                failure.findings().iter().for_each(commands::print_json);
             }
             terminal.failure(&failure);
             ExitCode::from(failure.exit_code())

@@ -17,7 +17,7 @@ use aoti_runtime::{AnyView, Device, DynTensor, Executor, Inline, Model, ModelInf
 use clap::Args;
 use serde_json::json;
 
-use self::profile::Limit;
+use self::trace::Trace;
 use super::{Context, print, print_json};
 use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
@@ -27,7 +27,6 @@ use crate::failure::Failure;
 use crate::memory;
 use crate::progress::Shown;
 use crate::project::shown;
-use crate::rates::Rates;
 use crate::single;
 
 /// Measures the latency of a model on this machine
@@ -78,7 +77,11 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Whether each kernel is timed.
     fn has_profile(&self) -> bool {
-        self.profile || self.html.is_some() || self.trace.is_some()
+        self.profile || self.has_files()
+    }
+
+    fn has_files(&self) -> bool {
+        self.html.is_some() || self.trace.is_some()
     }
 }
 
@@ -129,29 +132,21 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let parts = compare::parts(&micros);
     let change = old.as_deref().and_then(|old| compare::Change::new(old, &parts));
     micros.sort_by(f64::total_cmp);
-    let profile = if arguments.has_profile() {
+    let work = arguments.has_profile().then(|| {
         let compiled_for = match device {
             Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
             Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
         };
-        let work = kernel_work(&chosen, compiled_for, numerics, &views)?;
-        Some(match device {
-            Device::Cpu => {
-                let folder = context.environment.cache_directory();
-                let measured = profile::measure(&model, &views, executor, limit, &work)?;
-                let profile =
-                    measured.against(Limit::Machine(Rates::here(folder.as_deref(), threads, false)));
-                if profile.is_doubtful() {
-                    profile.against(Limit::Machine(Rates::doubted(folder.as_deref(), threads)))
-                } else {
-                    profile
-                }
-            }
-            Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
-        })
-    } else {
-        None
+        kernel_work(&chosen, compiled_for, numerics, &views)
+    });
+    let profiled = |work: BTreeMap<String, Option<Work>>| match device {
+        Device::Cpu => {
+            let measured = profile::measure(&model, &views, executor, limit, &work)?;
+            Ok(measured.against_machine(context.environment.cache_directory().as_deref(), threads))
+        }
+        Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work),
     };
+    let profile = work.transpose()?.map(profiled).transpose()?;
     let report = Report {
         name: &single.built.name,
         level: model.level(),
@@ -166,25 +161,36 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         parts,
         change,
     };
-    let trace = match (&report.profile, device) {
-        (None, _) => None,
-        (Some(_), Device::Cpu) if arguments.html.is_some() || arguments.trace.is_some() => {
-            Some(trace::record(&model, &views, executor)?)
-        }
-        (Some(profile), _) => Some(trace::Trace::of_times(profile.times())),
-    };
-    if let Some(path) = &arguments.html {
-        page::write(path, &report, trace.as_ref())?;
-        context.terminal.status("Wrote", &shown(path, context));
-    }
-    if let (Some(path), Some(trace)) = (&arguments.trace, &trace) {
-        crate::page::write(path, &trace.chrome(report.name, &info.kernels).to_string())?;
-        context.terminal.status("Wrote", &shown(path, context));
+    if let Some(profile) = report.profile.as_ref().filter(|_| arguments.has_files()) {
+        let trace = match device {
+            Device::Cpu => trace::record(&model, &views, executor)?,
+            Device::Cuda(_) | Device::Rocm(_) => Trace::of_times(profile.times()),
+        };
+        files(arguments, context, &report, &trace, &info)?;
     }
     if arguments.output.is_json() {
         print_json(&report.json())
     } else {
         print(&report.text(arguments.output.width()));
+    }
+    Ok(())
+}
+
+/// Writes the files that are asked for.
+fn files(
+    arguments: &Arguments,
+    context: &Context,
+    report: &Report<'_>,
+    trace: &Trace,
+    info: &ModelInfo,
+) -> Result<(), Failure> {
+    if let Some(path) = &arguments.html {
+        page::write(path, report, trace)?;
+        context.terminal.status("Wrote", &shown(path, context));
+    }
+    if let Some(path) = &arguments.trace {
+        crate::page::write(path, &trace.chrome(report.name, &info.kernels).to_string())?;
+        context.terminal.status("Wrote", &shown(path, context));
     }
     Ok(())
 }

@@ -147,7 +147,7 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
         let page = project.target_directory.join("aoti").join(TIMINGS);
         timings.write(&page)?;
         if arguments.is_json() {
-            timings.json().iter().for_each(|line| print_json(line));
+            timings.json().iter().for_each(print_json);
         } else {
             anstream::eprint!("{}", timings.table());
         }

@@ -12,12 +12,12 @@ use crate::page::chart::{self, Point, Span};
 use crate::page::{Cell, Page, Table, number};
 
 /// Writes the page.
-pub(super) fn write(path: &Path, report: &Report<'_>, trace: Option<&Trace>) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, report: &Report<'_>, trace: &Trace) -> Result<(), Failure> {
     let json = report.json();
     html(report, trace, &json).write(path, &json)
 }
 
-fn html(report: &Report<'_>, trace: Option<&Trace>, json: &Value) -> Page {
+fn html(report: &Report<'_>, trace: &Trace, json: &Value) -> Page {
     let title = format!("{}: latency", report.name);
     let lead = format!("{} runs on {} thread(s), {}.", report.micros.len(), report.threads, report.level);
     let mut page = Page::new(&title, &lead);
@@ -33,9 +33,7 @@ fn html(report: &Report<'_>, trace: Option<&Trace>, json: &Value) -> Page {
     }
     let Some(profile) = &report.profile else { return page };
     roofline(&mut page, profile, json);
-    if let Some(trace) = trace {
-        timeline(&mut page, profile, trace);
-    }
+    timeline(&mut page, profile, trace);
     kernels(&mut page, profile);
     page
 }

@@ -1,6 +1,7 @@
 //! Time of each kernel of a model, beside what it has to do.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
@@ -140,6 +141,16 @@ impl<'a> Profile<'a> {
     /// The same, held against what can be reached.
     pub(super) fn against(self, limit: Limit) -> Profile<'a> {
         Profile { limit: Some(limit), ..self }
+    }
+
+    /// The same, held against what this machine reaches with so many threads; that is measured again where it is in doubt.
+    pub(super) fn against_machine(self, cache: Option<&Path>, threads: usize) -> Profile<'a> {
+        let profile = self.against(Limit::Machine(Rates::here(cache, threads, false)));
+        if profile.is_doubtful() {
+            profile.against(Limit::Machine(Rates::doubted(cache, threads)))
+        } else {
+            profile
+        }
     }
 
     /// The part of a copy's rate that a kernel reads and writes at.
