@@ -47,10 +47,10 @@ pub(crate) struct Global {
 /// What products of `f32` may be besides our own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Rounding {
-    /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`, in `inspect` what the manifest says]
+    /// Operations on f32 that may use TF32 on a GPU, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`, in `inspect` what the manifest says]
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     allow_tf32: Vec<Rounded>,
-    /// Library that products may be left to, where a record takes it: `cublaslt`, `hipblaslt`, `openblas` or `onednn`
+    /// Vendor library that may compute matrix products if a tuning record selects it: `cublaslt`, `hipblaslt`, `openblas` or `onednn`
     #[arg(long, value_name = "NAME", value_parser = library)]
     library: Vec<MathLibrary>,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Numerics {
 }
 
 impl Rounding {
-    /// What was said, and this of what nothing was said of.
+    /// The given values, with these defaults.
     pub(crate) fn or(&self, default: impl Into<Numerics>) -> Numerics {
         let default = default.into();
         let has = |kind| self.allow_tf32.contains(&kind);
@@ -118,7 +118,7 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// Measure the latency of a model
     Bench(bench::Arguments),
-    /// Measure the ways to run the kernels of models and keep the fastest
+    /// Benchmark the implementations of each kernel and record the fastest
     Tune(tune::Arguments),
     /// Show the signature of a model and what it is compiled to
     Inspect(inspect::Arguments),

@@ -18,7 +18,7 @@ pub(crate) struct Code {
     /// Name of the model; by default that of its file
     #[arg(long)]
     name: Option<String>,
-    /// What the model belongs to: part of its symbols, so that one program may have models of the same name
+    /// Part of the symbols of the model, so that one program may have several models of the same name
     #[arg(long, value_name = "NAME", default_value = "")]
     namespace: String,
     /// Devices, comma-separated: `cpu`, `cuda`, `rocm` [default: cpu]

@@ -22,7 +22,7 @@ pub(crate) fn interrupted() {
     if let Some(bar) = BAR.get() {
         bar.finish_and_clear();
     }
-    anstream::eprintln!("interrupted; what was built stays, and the next build goes on from there");
+    anstream::eprintln!("interrupted; finished work is kept and the next build will resume");
 }
 
 /// A model's name, with that of its package where it is another: a workspace may have several models of one name.

@@ -7,6 +7,7 @@ pub mod batch;
 pub mod cases;
 pub mod child;
 pub mod families;
+pub mod markdown;
 pub mod models;
 pub mod mutate;
 pub mod native;

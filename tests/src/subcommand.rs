@@ -75,6 +75,26 @@ pub fn cargo(folder: &Path, cache: &Path) -> Command {
     command
 }
 
+/// A shell in a user's folder, who has `cargo-aoti` on `PATH`; else as [`cargo`].
+pub fn bash(folder: &Path, cache: &Path) -> Command {
+    let command = cargo(folder, cache);
+    let programs = program().parent().expect("a program lies in a folder");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let python = std::env::var_os("AOTI_TEST_PYTHON").map(PathBuf::from);
+    let python = python.as_ref().and_then(|python| python.parent()).map(Path::to_owned);
+    let folders = std::iter::once(programs.to_owned()).chain(python).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders);
+    let mut shell = Command::new("bash");
+    shell.current_dir(folder).env("PATH", path.expect("no folder of `PATH` has a colon in its name"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 /// The target folder of the projects that tests build, which later runs of the tests use again. Its name has blanks and
 /// umlauts, as folders of users have. `cargo xtask test` builds the examples there too.
 pub fn projects() -> PathBuf {

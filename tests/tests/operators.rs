@@ -266,7 +266,7 @@ fn a_library_that_nobody_links_needs_its_functions() {
     let ended = Ended::of(&mut dylib.aoti(&["build"]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     for words in [
-        "operator `sound::envelope` is the function `sound_envelope`, which nothing defines",
+        "no definition found for `sound_envelope`, the function of operator `sound::envelope`",
         "export.py:",
         "source = ",
     ] {

@@ -102,8 +102,10 @@ impl Session {
         let count = names.len();
         names.truncate(5);
         let message = format!(
-            "`{LOCK_FILE}` is out of date, and `--locked` was given: {count} kernels of model `{}` have no record that fits, such as {}",
+            "`{LOCK_FILE}` is out of date, and `--locked` was given: {count} {} of model `{}` {} no up-to-date record, such as {}",
+            if count == 1 { "kernel" } else { "kernels" },
             model.name,
+            if count == 1 { "has" } else { "have" },
             names.join(", ")
         );
         Err(Error::Manifest(Problems(vec![Problem {

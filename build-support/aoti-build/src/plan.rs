@@ -229,10 +229,10 @@ pub(crate) fn check_functions(model: &Model, bundle: &SourceBundle) -> Result<()
     let finding = |called: &CalledFunction| {
         let CalledFunction { operator, source, .. } = called;
         let symbol = symbol_of(model, operator).unwrap_or_default();
-        let message = format!("operator `{operator}` is the function `{symbol}`, which nothing defines");
+        let message = format!("no definition found for `{symbol}`, the function of operator `{operator}`");
         let help = format!(
-            "name the C++ file that does: `source = \"...\"` in `[package.metadata.aoti.operators.\"{operator}\"]`; functions of \
-             the program itself are for static libraries, which it is linked with"
+            "name the C++ file that does: `source = \"...\"` in `[package.metadata.aoti.operators.\"{operator}\"]`; functions \
+             that your program defines can be used only by static libraries, which are linked into it"
         );
         let origin = Origin { source: source.clone(), ..Origin::default() };
         Diagnostic::new(Code::Operator, message).at(&origin).help(help)

@@ -41,7 +41,7 @@ impl Code {
     pub fn title(self) -> &'static str {
         match self {
             Code::UnknownKey => "an unknown key in the metadata table",
-            Code::Value => "a value in the metadata table is not one that it can have",
+            Code::Value => "invalid value in the metadata table",
             Code::Duplicate => "two models have one name",
             Code::Missing => "a model file is missing",
             Code::Device => "a device or instruction-set level is not known",

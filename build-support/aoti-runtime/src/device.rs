@@ -36,7 +36,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// Why text is no device.
+/// The error returned when a string does not name a [`Device`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseDeviceError(String);
 

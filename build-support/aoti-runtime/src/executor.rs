@@ -20,8 +20,8 @@ pub unsafe trait Executor: Sync {
     /// How many worker numbers there are.
     fn threads(&self) -> usize;
 
-    /// How long the threads take to begin a loop together and end it, where that is known; asked once in a run. Loops are
-    /// shared from about that much work for each thread on; where nothing is known, from a microsecond on.
+    /// Fork-join latency, if known; queried once per run. A loop is split only if each thread gets at least about this much
+    /// work; if unknown, about a microsecond.
     fn fork_join(&self) -> Option<Duration> {
         None
     }
@@ -30,7 +30,7 @@ pub unsafe trait Executor: Sync {
     fn parallel_for(&self, n: i64, body: &(dyn Fn(Range<i64>, usize) + Sync));
 }
 
-/// Runs everything on the thread that asks.
+/// Runs everything on the calling thread.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Inline;
 

@@ -1,6 +1,6 @@
 //! Where the random numbers of runs come from.
 
-/// What the random numbers of a run follow from, and what the next run's will. A program that draws none does not read it.
+/// Seed and offset of the random numbers of the next run. Ignored by programs that draw none.
 ///
 /// Equal seeds and offsets give equal numbers, on every device and for any number of threads; a run with another offset
 /// draws numbers that are independent of them. A run takes its pair from [`Workspace::set_generator`], from

@@ -54,7 +54,7 @@ pub struct KernelInfo {
     pub outputs: Vec<ValueInfo>,
 }
 
-/// The outside view of a compiled model. The default is that of no model.
+/// Metadata of a compiled model.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ModelInfo {
     /// The model's name.

@@ -115,7 +115,10 @@ impl Weights {
                 .map_err(|error| refused(path, format!("is not a safetensors file: {error}")))?;
             for (name, view) in tensors.tensors() {
                 let Some(dtype) = dtype(view.dtype()) else {
-                    let what = format!("holds `{name}` as {:?}, which no weight is", view.dtype());
+                    let what = format!(
+                        "stores `{name}` as {:?}, which is not a supported weight type",
+                        view.dtype()
+                    );
                     return Err(refused(path, what));
                 };
                 // To a model, complex weights are pairs.
@@ -136,7 +139,7 @@ pub(crate) fn refuse(info: &ModelInfo, faults: &[String]) -> Error {
     let message = match faults {
         [fault] => fault.clone(),
         faults => format!(
-            "{} things are wrong with the weights of `{}`:\n  {}",
+            "{} problems with the weights for `{}`:\n  {}",
             faults.len(),
             info.name,
             faults.join("\n  ")

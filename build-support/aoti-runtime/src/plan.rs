@@ -9,7 +9,7 @@ pub struct Plan {
     pub candidates: Vec<Candidate>,
 }
 
-/// One of the codes that a library holds.
+/// A code variant in a library, such as the kernels for one CPU level.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// Its name.

@@ -138,7 +138,7 @@ fn weights_are_made_of_tensors_by_name() {
     };
     let error = |result: Result<Weights, aoti_runtime::Error>| result.unwrap_err().message().to_owned();
     assert_eq!(error(given(&[])), "weight `layer.bias` is missing");
-    let several = "2 things are wrong with the weights of `fake`:\n  other\n  weight `layer.bias` is missing";
+    let several = "2 problems with the weights for `fake`:\n  other\n  weight `layer.bias` is missing";
     assert_eq!(error(given(&[("other", &[1], &[0; 4])])), several);
     let short = "weight `layer.bias` has 3 bytes, which f32 of [1] does not";
     assert_eq!(error(given(&[("layer.bias", &[1], &[0; 3])])), short);
@@ -333,7 +333,7 @@ fn tensors_of_a_model_are_copied_to_those_of_their_sizes() {
     let error = other.copy_from(&from).unwrap_err();
     assert_eq!(
         (error.code(), error.message()),
-        (ErrorCode::Size, "a tensor of f32 [2, 3] is not one of f32 [3, 2]")
+        (ErrorCode::Size, "expected a tensor f32 [3, 2], got f32 [2, 3]")
     );
     let mut other = model.device_tensor(DType::I32, &[2, 3]).unwrap();
     assert_eq!(other.copy_from(&from).unwrap_err().code(), ErrorCode::DType);
@@ -354,7 +354,7 @@ fn other_versions_and_gaps_are_refused() {
     let error = library(&["FAKE_VERSION=7"]).unwrap_err();
     assert_eq!(
         (error.code(), error.message()),
-        (ErrorCode::Version, "the library speaks version 7 of the interface, not 3")
+        (ErrorCode::Version, "the library has interface version 7; this crate supports 3")
     );
     assert_eq!(library(&["FAKE_GAP"]).unwrap_err().code(), ErrorCode::Version);
 }

@@ -62,7 +62,7 @@ mod attempts {
         for state in [&other, &stateless].map(|model| model.state().unwrap()) {
             for refused in every_way(&model, Some(state)) {
                 let error = refused.unwrap_err();
-                let refused = "a state of another library is not one of `fake`";
+                let refused = "this state was not created by a model of the library of `fake`";
                 assert_eq!((error.code(), error.message()), (ErrorCode::Library, refused));
             }
         }

@@ -3,6 +3,7 @@
 //! Owns the list of tasks only: each task is a module that reads its own arguments.
 
 mod demo;
+mod examples;
 mod refit;
 mod regenerate;
 mod replay;
@@ -22,7 +23,7 @@ struct Task {
 
 const TASKS: &[Task] = &[
     Task { name: "demo", summary: "compile the example's model and read pictures with it", run: demo::run },
-    Task { name: "test", summary: "formatting, tests, the example, lints", run: test::run },
+    Task { name: "test", summary: "formatting, tests, the examples, lints", run: test::run },
     Task {
         name: "refit",
         summary: "fit the prices of the cost model to the log that `tune` keeps",

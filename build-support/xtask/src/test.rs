@@ -1,18 +1,11 @@
 //! `cargo xtask test`: everything that must hold before a change goes in. Runs all steps, then says which failed.
 
-use anyhow::{Context, bail};
-use std::fs;
+use anyhow::bail;
 use std::time::Instant;
 use xshell::cmd;
 
 use crate::workspace::{Workspace, step};
-use crate::{setup, systems};
-
-const EXAMPLE: &str = "examples/digits";
-/// With operators of its own.
-const OPERATORS_EXAMPLE: &str = "examples/operators";
-/// Needs a GPU to run, and nothing of one to be checked.
-const GPU_EXAMPLE: &str = "examples/cuda-inference";
+use crate::{examples, setup, systems};
 
 /// The build library as those have it who leave the compiler to `cargo-aoti`.
 const WITHOUT_COMPILER: [&str; 3] = ["--package", "aoti-build", "--no-default-features"];
@@ -28,10 +21,7 @@ const STEPS: &[Step] = &[
         "caches on servers: cargo test --workspace --features aoti-toolchain/remote --test suite servers",
         servers,
     ),
-    (
-        "the examples: cargo run --locked (in examples/digits, examples/operators), cargo check --locked (in examples/cuda-inference)",
-        examples,
-    ),
+    ("the examples: cargo run --locked, make run, cargo test --locked", examples::tests),
     ("lints: cargo clippy", lints),
     (
         "other systems: cargo check --target (Windows, macOS, Android, wasm), the runtime's tests as wasm",
@@ -42,13 +32,16 @@ const STEPS: &[Step] = &[
 
 /// Entry point of the task.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    if !arguments.is_empty() {
-        bail!("usage: cargo xtask test");
-    }
+    let wanted = match arguments {
+        [] => "",
+        [wanted] if STEPS.iter().any(|(title, _)| title.contains(wanted.as_str())) => wanted,
+        _ => bail!("usage: cargo xtask test [WORD]; steps whose titles contain the word are run"),
+    };
     let begun = Instant::now();
     let workspace = Workspace::open()?;
     let mut failed = Vec::new();
-    for (title, run) in STEPS {
+    let steps: Vec<&Step> = STEPS.iter().filter(|(title, _)| title.contains(wanted)).collect();
+    for (title, run) in &steps {
         if let Err(error) = step(title, || run(&workspace)) {
             eprintln!("error: {error:#}");
             failed.push(*title);
@@ -59,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         println!("\nall steps passed in {seconds:.0} s");
         return Ok(());
     }
-    bail!("{} of {} steps failed after {seconds:.0} s: {}", failed.len(), STEPS.len(), failed.join("; "))
+    bail!("{} of {} steps failed after {seconds:.0} s: {}", failed.len(), steps.len(), failed.join("; "))
 }
 
 fn formatting(workspace: &Workspace) -> anyhow::Result<()> {
@@ -69,11 +62,7 @@ fn formatting(workspace: &Workspace) -> anyhow::Result<()> {
         return Ok(());
     }
     cmd!(workspace.shell, "{cargo} fmt --all --check").quiet().run()?;
-    for example in [EXAMPLE, OPERATORS_EXAMPLE, GPU_EXAMPLE] {
-        let example = workspace.inside(example);
-        cmd!(example.shell, "{cargo} fmt --check").quiet().run()?;
-    }
-    Ok(())
+    examples::formatting(workspace)
 }
 
 fn lints(workspace: &Workspace) -> anyhow::Result<()> {
@@ -107,30 +96,6 @@ fn servers(workspace: &Workspace) -> anyhow::Result<()> {
     let arguments =
         ["test", "--workspace", "--features", "aoti-toolchain/remote", "--test", "suite", "servers"];
     Ok(cmd!(workspace.shell, "{cargo} {arguments...}").quiet().run()?)
-}
-
-/// Builds the examples as users would and compares what they print with what PyTorch says of the same inputs. They are built
-/// where `aoti-tests` builds its projects, and with its setting: as their lock files agree with the workspace's, the build
-/// library, which takes minutes, is there already.
-fn examples(workspace: &Workspace) -> anyhow::Result<()> {
-    let cargo = &workspace.cargo;
-    let target = workspace.target_directory()?.join("tmp").join("Projekte für Tests");
-    let setting = ("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "0");
-    for name in [EXAMPLE, OPERATORS_EXAMPLE] {
-        let example = workspace.inside(name);
-        let run = cmd!(example.shell, "{cargo} run --locked --target-dir {target}");
-        let printed = run.env(setting.0, setting.1).quiet().read()?;
-        println!("{printed}");
-        let path = workspace.root.join(name).join("expected.txt");
-        let expected =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        if printed.trim_end() != expected.trim_end() {
-            bail!("PyTorch says otherwise ({name}/expected.txt):\n{expected}");
-        }
-    }
-    let other = workspace.inside(GPU_EXAMPLE);
-    let check = cmd!(other.shell, "{cargo} check --locked --target-dir {target}");
-    Ok(check.env(setting.0, setting.1).quiet().run()?)
 }
 
 fn generated(workspace: &Workspace) -> anyhow::Result<()> {

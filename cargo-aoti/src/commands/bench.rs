@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     rounding: Rounding,
     #[command(flatten)]
     pub(crate) output: Output,
-    /// Size of an open dimension, for random inputs; by default the smallest
+    /// Size of a dynamic dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
     /// Inputs under the keys "0", "1", … or their names
@@ -56,11 +56,10 @@ pub(crate) struct Arguments {
     /// Instruction-set level, or architecture of a GPU
     #[arg(long, default_value = "native")]
     level: String,
-    /// Take no results from the cache, so that the compile time is that of a first build
+    /// Ignore cached results, so that the compile time is that of a clean build
     #[arg(long)]
     no_cache: bool,
-    /// Show the time of each kernel beside its place in the program, bytes and operations, and the part of what this machine
-    /// reaches
+    /// Show each kernel's time, its place in the program, bytes and operations, and percentage of peak
     #[arg(long)]
     profile: bool,
     /// Write a page about the kernels: their times against what this machine reaches, and which thread did what and when

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Run at most N native tools at once; if negative, N fewer than there are processors; or `default`
     #[arg(short, long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     jobs: Option<Jobs>,
-    /// Keep going after a model fails; this is always so, and accepted as a flag of cargo's
+    /// Accepted for compatibility with cargo: a failed model never stops the others
     #[arg(long)]
     keep_going: bool,
     /// Message format; `json` prints one object per line on stdout, the last with the reason `build-finished`

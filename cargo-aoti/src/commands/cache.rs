@@ -30,7 +30,7 @@ enum Command {
     },
     /// Remove the least recently used results until the cache is small enough, and temporary folders of killed builds
     Gc {
-        /// Size to get below, such as 500M or 2G; by default that of `AOTI_CACHE_SIZE`
+        /// Target size, such as 500M or 2G [default: `AOTI_CACHE_SIZE`]
         #[arg(long, value_name = "SIZE", value_parser = size)]
         max_size: Option<u64>,
         #[command(flatten)]
@@ -41,7 +41,7 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Say for each native tool that a model needs whether its result is cached, and if not, what changed
+    /// Show for each native tool that a model needs whether its result is cached, and if not, what changed
     Why(Box<Why>),
 }
 

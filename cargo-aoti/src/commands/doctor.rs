@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// each was taken or refused
     #[arg(long)]
     explain: bool,
-    /// Measure again how fast this machine computes and reads, which is measured once and kept in the cache's folder
+    /// Measure the machine's peak FLOP/s and memory bandwidth again; otherwise a cached result is used
     #[arg(long, conflicts_with = "explain")]
     measure: bool,
     /// With --explain: for this device only
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         for library in libraries(&wanted) {
             let (name, files) = (library.name(), library.files().join("` or `"));
             text.push_str(&format!(
-                "{name}: `{files}`, opened where a model is loaded; without it kernels of ours compute products\n"
+                "{name}: `{files}`, loaded with the model if present; otherwise cargo-aoti's own kernels are used\n"
             ));
         }
         report.entries.iter().for_each(|entry| describe(entry, &mut text));
@@ -123,7 +123,7 @@ fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
     let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
     let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
     let mut text =
-        format!("processor {model}, {} at once{}\n", machine.processors, caches.collect::<String>());
+        format!("processor {model}, {} hardware threads{}\n", machine.processors, caches.collect::<String>());
     for (threads, rates) in rates {
         text.push_str(&format!("  on {threads} thread(s): {}\n", rates.text()));
     }

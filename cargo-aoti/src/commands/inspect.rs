@@ -33,10 +33,10 @@ pub(crate) struct Arguments {
     /// Print the text of one stage
     #[arg(long, value_enum, value_name = "STAGE")]
     emit: Option<Stage>,
-    /// Say which loops became one kernel or why not, and what both cost
+    /// Explain fusion decisions and their estimated costs
     #[arg(long)]
     explain_fusion: bool,
-    /// Show the ways to run each kernel, with predicted and measured costs, and why one is taken
+    /// Show the implementations of each kernel with estimated and measured costs, and why one is selected
     #[arg(long, conflicts_with_all = ["emit", "ops", "explain_fusion"])]
     choices: bool,
     /// List the operators of the model; without a model, all that are supported

@@ -51,7 +51,7 @@ pub(crate) struct Options {
     /// Name of the package; by default the folder's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Where the sources of cargo-aoti are; by default where this program was built from
+    /// Folder of the sources of cargo-aoti [default: where this program was built]
     #[arg(long, value_name = "FOLDER")]
     sources: Option<PathBuf>,
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Where to write the outputs
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Size of an open dimension, for random inputs; by default the smallest
+    /// Size of a dynamic dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
     /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second
@@ -44,10 +44,10 @@ pub(crate) struct Arguments {
     /// Seed of the random numbers that the program draws
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Keep what this kernel writes, or the value of this name; may be given more than once
+    /// Save the outputs of this kernel, or the value of this name; may be repeated
     #[arg(long, value_name = "KERNEL|VALUE")]
     dump: Vec<String>,
-    /// Where to write what `--dump` keeps
+    /// File for the tensors that `--dump` saves
     #[arg(long, value_name = "FILE", default_value = "dump.safetensors", requires = "dump")]
     dump_to: PathBuf,
     /// Fail with the first input that holds a NaN or an infinity, or the first kernel, and its place in the program, that writes one

@@ -50,19 +50,19 @@ pub(crate) struct Arguments {
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
-    /// Measure this kernel alone; may be given more than once
+    /// Measure only this kernel; may be repeated
     #[arg(long, value_name = "KERNEL")]
     only: Vec<String>,
-    /// Write nothing; say what would change, and fail if a record is slower than what is taken without one
+    /// Write nothing; report what would change, and fail if a recorded choice is slower than the default
     #[arg(long)]
     check: bool,
-    /// Measure also what the cache has records of that were measured on machines like this one
+    /// Re-measure kernels even if the cache has results from machines of this class
     #[arg(long)]
     again: bool,
-    /// Only list what there is to try
+    /// List the candidates without measuring them
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// Size of an open dimension, for random inputs; one that is given several is measured at each. By default the sizes that the
+    /// Size of a dynamic dimension, for random inputs; if several are given, each is measured. By default the sizes that the
     /// manifest lists for the model, else the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
@@ -173,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     }
     if slower > 0 && arguments.check {
         let records = if slower == 1 { "record is" } else { "records are" };
-        return Err(Failure::User(format!("{slower} {records} slower than what is taken without one")));
+        return Err(Failure::User(format!("{slower} {records} slower than the default")));
     }
     Ok(())
 }
@@ -234,7 +234,7 @@ fn model(
             slower += search(arguments, context, session, task, &mut Findings::default())?;
         } else if is_all {
             let name = &planned.model.name;
-            context.terminal.status("Tuned", &format!("{name}: no kernel has another way"));
+            context.terminal.status("Tuned", &format!("{name}: no kernel has alternatives"));
         }
     }
     Ok(slower)

@@ -37,7 +37,7 @@ const VERSION: i64 = 1;
 
 const HEAD: &str = "\
 # Choices that `cargo aoti tune` measured; builds use them and measure nothing. Commit this file.
-# Take both sides of a conflict, or either: what does not fit is passed over, and `cargo aoti tune` measures again.
+# Take both sides of a conflict, or either: records that do not apply are ignored, and `cargo aoti tune` measures again.
 ";
 
 /// What a record is of.

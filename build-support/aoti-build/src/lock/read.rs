@@ -87,7 +87,7 @@ pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
                 let line = text[..position(text, &name).start].matches('\n').count() + 1;
                 let path = path.display();
                 notes.push(format!(
-                    "{path}:{line}: the record `{}` is passed over: {reason}",
+                    "{path}:{line}: the record `{}` is ignored: {reason}",
                     name.escape_debug()
                 ));
             }

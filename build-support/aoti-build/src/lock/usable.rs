@@ -69,14 +69,14 @@ impl Lock {
                 let own = kind.compiler.as_deref().unwrap_or_default();
                 let others = others.into_iter().collect::<Vec<_>>().join("`, `");
                 usable.notes.push(format!(
-                    "{} of `aoti.lock` with `{others}` {} passed over: this build uses `{own}`; `cargo aoti tune` measures again",
+                    "{} in `aoti.lock` {} of another compiler (`{others}`) and ignored: this build uses `{own}`; `cargo aoti tune` measures again",
                     records(compilers),
                     is_or_are(compilers)
                 ));
             }
             if old > 0 {
                 usable.notes.push(format!(
-                    "{} of `aoti.lock` {} of templates that have changed since, and passed over; `cargo aoti tune` measures again",
+                    "{} in `aoti.lock` {} out of date (the kernel template has changed) and ignored; `cargo aoti tune` measures again",
                     records(old),
                     is_or_are(old)
                 ));

@@ -1,6 +1,6 @@
 // The C interface of a compiled model: what the one exported symbol `aoti_<name>_api` gives. <name> is the model's name
 // as an identifier and, for a model of a package, 12 digits of a digest of both with the package's version, so that models
-// of one name never meet in one program: `aoti_digits_1c3a5e7f9b0d_api`. The header of the model gives it a name without.
+// of one name never meet in one program: `aoti_digits_1c3a5e7f9b0d_api`. The model's header also declares it without the digest.
 // Plain C11; owns the layouts that callers and generated code share, and knows nothing of kernels.
 #pragma once
 // Programs with several models may have a copy of this file for each.

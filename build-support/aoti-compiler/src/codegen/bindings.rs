@@ -292,7 +292,7 @@ pub mod {module} {{
         let copy = copy(&self.outputs);
         format!(
             "    \
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default{copy})]
     pub struct Outputs {{{fields}}}
 "

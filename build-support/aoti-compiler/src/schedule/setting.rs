@@ -3,9 +3,9 @@
 
 use super::hold::Held;
 use super::joints::Joint;
-use super::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
+use crate::kernels::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
+use crate::kernels::{Algorithm, Choice};
 use crate::loops::Channels;
-use crate::select::{Choice, Conv, Gemm, Template};
 use crate::tuning::Config;
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub enum Setting {
     /// How a kernel is run.
     Kernel {
         /// The code that computes it.
-        template: Template,
+        algorithm: &'static Algorithm,
         /// How it is laid over the machine.
         layout: Layout,
     },
@@ -106,14 +106,14 @@ impl Setting {
             Mapping::Gpu(GpuMapping::Scatter(own)) => Layout::Scatter(own.by),
             Mapping::Gpu(GpuMapping::Template { .. }) => Layout::Fixed,
         };
-        Setting::Kernel { template: choice.template, layout }
+        Setting::Kernel { algorithm: choice.algorithm, layout }
     }
 
     /// Whether it is another in all but the work that is worth a thread.
     pub fn is_but_for_grain(&self, other: &Setting) -> bool {
         let beside_grain = |own: &Setting| match own {
-            Setting::Kernel { template, layout: Layout::Cpu { split, lanes, enough: _, block } } => {
-                Some((*template, *split, *lanes, *block))
+            Setting::Kernel { algorithm, layout: Layout::Cpu { split, lanes, enough: _, block } } => {
+                Some((*algorithm, *split, *lanes, *block))
             }
             Setting::Kernel { .. }
             | Setting::Pair(_)
@@ -133,84 +133,30 @@ impl Setting {
         }
     }
 
-    /// The version of the template's code: a record of another one says nothing of this.
+    /// The version of what it names: a record of another one says nothing of this.
     pub fn version(&self) -> u32 {
-        let template = match self {
-            Setting::Kernel { template, .. } => *template,
-            Setting::Pair(Joint::Fused | Joint::Apart) => return 1,
-            Setting::Held(Held::Kept | Held::ReadAgain) => return 1,
-            Setting::Parts(_) | Setting::Channels(Channels::First | Channels::Last) => return 1,
-        };
-        match template {
-            Template::Loops | Template::Rows | Template::Extern => 1,
-            Template::Attention => 2,
-            Template::Gemm(Gemm::General) => 4,
-            Template::Gemm(Gemm::Packed) => 3,
-            Template::Gemm(Gemm::PackedNarrow | Gemm::PackedWords) => 1,
-            Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
-            Template::Gemm(Gemm::Any | Gemm::Library(_)) => 1,
-            Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Windows | Conv::Any) => 1,
-            Template::Conv(Conv::Pixels) => 5,
-            Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
-            Template::Conv(Conv::PixelWords | Conv::Transposed | Conv::TransposedAny) => 1,
+        match self {
+            Setting::Kernel { algorithm, .. } => algorithm.version,
+            Setting::Pair(Joint::Fused | Joint::Apart)
+            | Setting::Held(Held::Kept | Held::ReadAgain)
+            | Setting::Parts(_)
+            | Setting::Channels(Channels::First | Channels::Last) => 1,
         }
     }
 
     /// A sentence for people.
     pub fn sentence(&self) -> String {
-        let (template, layout) = match self {
-            Setting::Kernel { template, layout } => (template, layout),
-            Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
-            Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
-            Setting::Held(Held::Kept) => return "what several stages read is kept".to_owned(),
-            Setting::Held(Held::ReadAgain) => return "every stage reads for itself".to_owned(),
-            Setting::Channels(Channels::First) => return "channels one after the other".to_owned(),
-            Setting::Channels(Channels::Last) => return "the channels of a pixel side by side".to_owned(),
-            Setting::Parts(1) => return "sums in one go".to_owned(),
-            Setting::Parts(parts) => return format!("sums of {parts} parts, and then of these"),
-        };
-        let by_library;
-        let template = match template {
-            Template::Loops => "plain loops",
-            Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
-            Template::Gemm(Gemm::PackedNarrow) => {
-                "a product with panels of narrow elements packed when the model is built"
-            }
-            Template::Gemm(Gemm::PackedWords) => {
-                "a product of bytes with panels of words packed when the model is built"
-            }
-            Template::Gemm(Gemm::General) => "a product with panels packed in each run",
-            Template::Gemm(Gemm::PackedOnUnits) => {
-                "a product with panels packed when the model is built, on matrix units where there are some"
-            }
-            Template::Gemm(Gemm::GeneralOnUnits) => {
-                "a product with panels packed in each run, on matrix units where there are some"
-            }
-            Template::Gemm(Gemm::Any) => "a product row by row",
-            Template::Gemm(Gemm::Library(library)) => {
-                by_library = format!("a product by {}, and without that", library.name());
-                &by_library
-            }
-            Template::Conv(Conv::Product) => "a convolution as one product",
-            Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
-            Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",
-            Template::Conv(Conv::Pixels) => "a convolution by tiles of channels and pixels, channels last",
-            Template::Conv(Conv::PixelWords) => {
-                "a convolution of bytes by tiles of channels and pixels, channels last"
-            }
-            Template::Conv(Conv::Winograd) => {
-                "a convolution by products of tiles of 2 x 2 pixels, channels last"
-            }
-            Template::Conv(Conv::DepthwisePixels) => "a convolution channel by channel, channels last",
-            Template::Conv(Conv::Windows) => "a convolution of few channels a group",
-            Template::Conv(Conv::Any) => "a convolution tap by tap",
-            Template::Conv(Conv::Transposed) => "a transposed convolution as products",
-            Template::Conv(Conv::TransposedAny) => "a transposed convolution tap by tap",
-            Template::Attention => "attention in one kernel",
-            Template::Rows => "rows one by one",
-            Template::Extern => "a function of the project",
-        };
-        format!("{template}{layout}")
+        match self {
+            Setting::Kernel { algorithm, layout } => format!("{}{layout}", algorithm.description),
+            Setting::Pair(Joint::Fused) => "one fused kernel".to_owned(),
+            Setting::Pair(Joint::Apart) => "two kernels".to_owned(),
+            Setting::Held(Held::Kept) => "rows that several stages read are kept in local memory".to_owned(),
+            Setting::Held(Held::ReadAgain) => "rows are reloaded by each stage".to_owned(),
+            Setting::Channels(Channels::First) => "channels first".to_owned(),
+            Setting::Channels(Channels::Last) => "channels last".to_owned(),
+            Setting::Parts(1) => "one-pass reduction".to_owned(),
+            Setting::Parts(parts) => format!("reduction split into {parts} parts"),
+        }
     }
 }
 
@@ -232,7 +178,7 @@ impl fmt::Display for Layout {
                     Rows::Registers => "registers",
                     Rows::Scratch => "device memory",
                 };
-                write!(f, ", {size} threads a position, rows in {rows}")
+                write!(f, ", {size} threads per position, rows in {rows}")
             }
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = match by {
@@ -243,33 +189,35 @@ impl fmt::Display for Layout {
                     Multiplier::Units => "matrix units",
                     Multiplier::RoundedUnits => "matrix units as TF32",
                 };
-                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")?;
-                if *blocks > 1 { write!(f, ", {blocks} blocks a tile") } else { Ok(()) }
+                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads per block")?;
+                if *blocks > 1 { write!(f, ", {blocks} blocks per tile") } else { Ok(()) }
             }
             Layout::Cpu { split, lanes, enough, block } => {
                 match lanes {
                     Lanes::One => {}
-                    Lanes::Inner => f.write_str(", vectors along the inner axis")?,
-                    Lanes::Outer => f.write_str(", vectors along the outer axis")?,
+                    Lanes::Inner => f.write_str(", vectorised over the inner axis")?,
+                    Lanes::Outer => f.write_str(", vectorised over the outer axis")?,
                 }
                 match block {
                     Block::Typical => {}
                     Block::Rows(rows) => write!(f, ", tiles of at most {rows} rows")?,
-                    Block::WeightsOnce => f.write_str(", over the weights once")?,
-                    Block::PixelsOnce => f.write_str(", over the pixels once")?,
+                    Block::WeightsOnce => f.write_str(", weights read once")?,
+                    Block::PixelsOnce => f.write_str(", pixels read once")?,
                 }
                 match split {
                     Split::Serial => return f.write_str(", on one thread"),
                     Split::Template => {}
-                    Split::Axes(axes) => write!(f, ", threads share {axes} axes")?,
-                    Split::Chunks(elements) => write!(f, ", threads share chunks of {elements}")?,
-                    Split::RowsFrom(..=1) => f.write_str(", threads share rows")?,
+                    Split::Axes(axes) => write!(f, ", split over {axes} axes")?,
+                    Split::Chunks(elements) => write!(f, ", split into chunks of {elements}")?,
+                    Split::RowsFrom(..=1) => f.write_str(", split by rows")?,
                     Split::RowsFrom(rows) if *rows > i64::from(u32::MAX) => {
-                        f.write_str(", threads share columns")?
+                        f.write_str(", split by columns")?
                     }
-                    Split::RowsFrom(rows) => write!(f, ", threads share rows from {rows} on, else columns")?,
+                    Split::RowsFrom(rows) => {
+                        write!(f, ", split by rows if there are {rows}, else by columns")?
+                    }
                 }
-                write!(f, ", {enough} operations are worth a thread")
+                write!(f, ", at least {enough} operations per thread")
             }
         }
     }

@@ -64,7 +64,9 @@ impl Api {
             let bytes = (&raw const (*table).struct_bytes).read();
             if version != abi::AOTI_ABI_VERSION || (bytes as usize) < size_of::<AotiApi>() {
                 let ours = abi::AOTI_ABI_VERSION;
-                return refuse(format!("the library speaks version {version} of the interface, not {ours}"));
+                return refuse(format!(
+                    "the library has interface version {version}; this crate supports {ours}"
+                ));
             }
             &*table
         };
@@ -79,7 +81,7 @@ impl Api {
             && table.run.is_some()
             && table.plan.is_some();
         if !complete {
-            return refuse("the library's function table has gaps".to_owned());
+            return refuse("the library's function table is missing required functions".to_owned());
         }
         Ok(Api {
             table,

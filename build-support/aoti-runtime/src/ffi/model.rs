@@ -167,8 +167,8 @@ impl Model {
         })
     }
 
-    /// Puts other weights in place of these, while runs go on: each run sees the old or the new ones, whole. The old ones
-    /// are given back when the last run with them has ended. Weights that do not fit change nothing. For a model on a GPU
+    /// Replaces the weights, even while runs are in progress: each run sees either the old or the new ones, never a mix. The
+    /// old ones are freed when the last run with them has ended. Weights that do not fit change nothing. For a model on a GPU
     /// they are uploaded before this returns, so that for a while both lie there.
     ///
     /// Takes what [`LoadOptions::weights`] takes. A [`State`] that was made before keeps its values, and a run that was
@@ -344,7 +344,8 @@ impl Model {
     fn check_outputs(&self, outputs: &[&mut DynTensor]) -> Result<(), Error> {
         let wanted = &self.info.outputs;
         if outputs.len() != wanted.len() {
-            let message = format!("{} outputs given to a model of {}", outputs.len(), wanted.len());
+            let message =
+                format!("the model has {} output(s), but {} were given", wanted.len(), outputs.len());
             return Err(Error::new(ErrorCode::Count, message));
         }
         match outputs.iter().zip(wanted).find(|(given, wanted)| given.dtype() != wanted.dtype) {

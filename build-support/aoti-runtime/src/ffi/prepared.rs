@@ -124,8 +124,8 @@ impl<'m> DeviceTensor<'m> {
         let code = if self.dtype != other.dtype { ErrorCode::DType } else { ErrorCode::Size };
         if (self.dtype, &self.sizes) != (other.dtype, &other.sizes) {
             let message = format!(
-                "a tensor of {} {:?} is not one of {} {:?}",
-                other.dtype, other.sizes, self.dtype, self.sizes
+                "expected a tensor {} {:?}, got {} {:?}",
+                self.dtype, self.sizes, other.dtype, other.sizes
             );
             return Err(Error::new(code, message));
         }
@@ -214,7 +214,9 @@ impl Model {
 
     /// An entry that tables by hand may leave out.
     fn entry<F>(&self, entry: Option<F>) -> Result<F, Error> {
-        entry.ok_or_else(|| Error::new(ErrorCode::Version, "the library's function table has gaps"))
+        entry.ok_or_else(|| {
+            Error::new(ErrorCode::Version, "the library's function table is missing required functions")
+        })
     }
 }
 
@@ -261,8 +263,8 @@ impl Prepared<'_> {
         Prepared::run_back_to_back(std::slice::from_mut(self), inputs, outputs, state, stream, 1)
     }
 
-    /// Submits so many runs, one after the other and each prepared one in its turn, without waiting for one before the next is
-    /// submitted as long as there are others; then waits for all. They read the same inputs and write the same outputs.
+    /// Submits `times` runs round-robin over the prepared runs, waiting only when all of them are in flight; then waits for
+    /// all. They read the same inputs and write the same outputs.
     pub fn run_back_to_back(
         runs: &mut [Prepared<'_>],
         inputs: &[AnyView<'_>],

@@ -39,7 +39,7 @@ impl State {
             None if model.info().state_bytes == 0 => Ok(ptr::null_mut()),
             None => Err(Error::new(ErrorCode::Null, format!("`{name}` needs a state"))),
             Some(state) if state.api != model.api => {
-                let message = format!("a state of another library is not one of `{name}`");
+                let message = format!("this state was not created by a model of the library of `{name}`");
                 Err(Error::new(ErrorCode::Library, message))
             }
             Some(state) if state.device != model.device() => {

@@ -11,8 +11,8 @@ use super::{
 use crate::Error;
 use std::{fmt, sync::Arc};
 
-/// A run that was submitted and not waited for yet. It owns what the run reads and writes, so that none of it is given back
-/// or written to before the device is through with it. To drop it is to wait.
+/// A run that was submitted and not waited for yet. It owns what the run reads and writes, so that none of it is freed or
+/// overwritten while the device still uses it. Dropping it waits for the run.
 pub struct Submitted<'m> {
     /// What C reads until the run is done: descriptors of the tensors below.
     _inputs: Described,

@@ -33,7 +33,7 @@ impl<T: Element> Tensor<T> {
     /// Takes over a tensor whose element type is a value, which must be `T`'s.
     pub fn from_dyn(tensor: DynTensor) -> Result<Tensor<T>, Error> {
         if tensor.dtype() != T::DTYPE {
-            let message = format!("a tensor of {} is not one of {}", tensor.dtype(), T::DTYPE);
+            let message = format!("expected a tensor of {}, got one of {}", T::DTYPE, tensor.dtype());
             return Err(Error::new(ErrorCode::DType, message));
         }
         Ok(Tensor { inner: tensor, elements: PhantomData })

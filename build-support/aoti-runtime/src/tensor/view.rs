@@ -18,7 +18,7 @@ impl<'a, T: Element> TensorView<'a, T> {
     pub fn new(data: &'a [T], sizes: &[usize]) -> Result<Self, Error> {
         let count = dims::count(sizes, size_of::<T>())?;
         if count != data.len() {
-            let message = format!("{} elements do not fill sizes {sizes:?}, which need {count}", data.len());
+            let message = format!("data has {} elements, but sizes {sizes:?} need {count}", data.len());
             return Err(Error::new(ErrorCode::Size, message));
         }
         Ok(TensorView { data, sizes: Dims::new(sizes), strides: None })
@@ -129,7 +129,7 @@ mod tests {
     fn a_length_that_is_not_the_product_of_sizes_is_refused() {
         let error = TensorView::new(&[0f32; 5], &[2, 3]).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Size);
-        assert_eq!(error.message(), "5 elements do not fill sizes [2, 3], which need 6");
+        assert_eq!(error.message(), "data has 5 elements, but sizes [2, 3] need 6");
         assert!(TensorView::new(&[0f32; 0], &[0, usize::MAX]).is_err());
         assert!(TensorView::new(&[0f32; 1], &[usize::MAX, usize::MAX]).is_err());
     }

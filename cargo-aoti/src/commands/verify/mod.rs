@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Run at most N cases at once; by default as many as there are processors
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Seconds after which a run has failed
+    /// Time limit for each run, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     /// Run the interpreter, not native code

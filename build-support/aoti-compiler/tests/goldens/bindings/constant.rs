@@ -67,7 +67,7 @@ pub mod constant {
     #[derive(Clone, Debug, Copy)]
     pub struct Inputs {}
 
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {
         /// `out`: `i64` of sizes `[2]`.

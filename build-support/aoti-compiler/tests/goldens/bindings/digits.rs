@@ -79,7 +79,7 @@ pub mod digits {
         pub image: ::aoti_runtime::TensorView<'a, f32>,
     }
 
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {
         /// `logits`: `f32` of sizes `[batch, 10]`; `batch`: 1 to 64.

@@ -165,7 +165,7 @@ pub mod double_trouble {
         pub inputs: ::aoti_runtime::TensorView<'a, f32>,
     }
 
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {
         /// `wide`: `c128` of sizes `[seq]`; `seq`: from 2.

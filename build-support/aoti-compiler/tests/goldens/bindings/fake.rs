@@ -97,7 +97,7 @@ pub mod fake {
         pub x: ::aoti_runtime::TensorView<'a, f32>,
     }
 
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {
         /// `y`: `f32` of sizes `[batch, 3]`; `batch`: 1 to 1000000.

@@ -73,7 +73,7 @@ pub mod for_ {
         pub x: ::aoti_runtime::TensorView<'a, f32>,
     }
 
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default, Copy)]
     pub struct Outputs {}
 }

@@ -75,7 +75,7 @@ pub mod un_built {
         pub x: ::aoti_runtime::TensorView<'a, f32>,
     }
 
-    /// What a run gives; sizes are set by the run.
+    /// Outputs of a run, resized as needed.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {
         /// `x`: `f32` of sizes `[3]`.
