@@ -123,10 +123,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let limit = Duration::from_secs_f64(arguments.secs);
     let (mut micros, others) = match device {
         Device::Cpu => (measure(&model, &info, &views, executor, limit)?, None),
-        Device::Cuda(_) | Device::Rocm(_) => {
-            let measured = on_device::measure(&model, &info, &inputs, limit)?;
-            (measured.micros, Some((measured.stream, measured.moved)))
-        }
+        Device::Cuda(_) | Device::Rocm(_) => on_device::measure(&model, &info, &inputs, limit)?.apart(),
     };
     let parts = compare::parts(&micros);
     let change = old.as_deref().and_then(|old| compare::Change::new(old, &parts));
@@ -251,8 +248,8 @@ impl Report<'_> {
         let (median, least, n) = (self.median(), self.micros[0], self.micros.len());
         let (late, rate) = (self.percentile(0.95), 1e6 / median);
         let mut text = format!(
-            "{name}: {median:.2} us median, {least:.2} us least, {late:.2} us at the 95th percentile of {n} runs\n\
-             {rate:.0} runs a second on {threads} thread(s) at {level}\n\
+            "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {level}\n\
+             {late:.2} us at the 95th percentile, {rate:.0} runs a second\n\
              compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n"
         );
         if let Some((stream_us, moved_us)) = self.others {

@@ -118,44 +118,7 @@ pub(crate) fn roofline(title: &str, points: &[Point], peak: f64, levels: &[(Stri
     let y = |value: f64| TOP + (y1 - value.log10()) / (y1 - y0) * (HEIGHT - TOP - 44.0);
     let bottom = y(10f64.powf(y0));
     let mut svg = open(title, WIDTH, HEIGHT);
-    for decade in x0 as i32..=x1 as i32 {
-        let value = 10f64.powi(decade);
-        let at = x(value);
-        put(
-            &mut svg,
-            format_args!(
-                "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{bottom:.1}\"/>"
-            ),
-        );
-        let text = short(value);
-        put(
-            &mut svg,
-            format_args!(
-                "<text class=\"dim\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-                bottom + 16.0
-            ),
-        );
-    }
-    for decade in y0 as i32..=y1 as i32 {
-        let value = 10f64.powi(decade);
-        let at = y(value);
-        put(
-            &mut svg,
-            format_args!(
-                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>",
-                WIDTH - 20.0
-            ),
-        );
-        let text = short(value);
-        put(
-            &mut svg,
-            format_args!(
-                "<text class=\"dim\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-                LEFT - 8.0,
-                at + 4.0
-            ),
-        );
-    }
+    decades(&mut svg, (&x, &y), [x0, x1, y0, y1]);
     let middle = (LEFT + WIDTH) / 2.0;
     put(
         &mut svg,
@@ -187,6 +150,35 @@ pub(crate) fn roofline(title: &str, points: &[Point], peak: f64, levels: &[(Stri
         );
     }
     close(svg)
+}
+
+/// Lines at powers of ten from the first to the second number, across and upwards, with what they are.
+fn decades(svg: &mut String, (x, y): Axes<'_>, [x0, x1, y0, y1]: [f64; 4]) {
+    let (left, right) = (x(10f64.powf(x0)), x(10f64.powf(x1)));
+    let (top, bottom) = (y(10f64.powf(y1)), y(10f64.powf(y0)));
+    for decade in x0 as i32..=x1 as i32 {
+        let (at, text) = (x(10f64.powi(decade)), short(10f64.powi(decade)));
+        put(
+            svg,
+            format_args!(
+                "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>\
+                 <text class=\"dim\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+                bottom + 16.0
+            ),
+        );
+    }
+    for decade in y0 as i32..=y1 as i32 {
+        let (at, text) = (y(10f64.powi(decade)), short(10f64.powi(decade)));
+        put(
+            svg,
+            format_args!(
+                "<line class=\"grid\" x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+                 <text class=\"dim\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+                left - 8.0,
+                at + 4.0
+            ),
+        );
+    }
 }
 
 type Axes<'a> = (&'a dyn Fn(f64) -> f64, &'a dyn Fn(f64) -> f64);
