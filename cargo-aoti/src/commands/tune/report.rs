@@ -100,7 +100,7 @@ pub(super) fn outcome(
     subject: &Subject<'_>,
     outcome: &Outcome,
 ) -> usize {
-    let (mut slower, mut changed) = (0, 0);
+    let (mut slower, mut changed, mut told) = (0, 0, subject.planned.told.borrow_mut());
     let fitted = |text: String| table::fit(&text, arguments.output.width());
     for (position, group) in subject.groups.iter().enumerate() {
         let recorded = subject.recorded(group, arguments.threads);
@@ -111,25 +111,28 @@ pub(super) fn outcome(
         let of_record = recorded.and_then(|way| outcome.timing(position, way));
         let is_slower = first.zip(of_record).is_some_and(|(first, own)| first.is_faster_than(own));
         slower += usize::from(is_slower && recorded != Some(0));
+        let object = kernel_json(subject, outcome, position, recorded);
         if arguments.output.is_json() {
-            print_json(&kernel_json(subject, outcome, position, recorded));
+            print_json(&object);
         } else if winner != 0 || is_changed || context.terminal.is_verbose() {
             print(&fitted(kernel_text(subject, outcome, position, recorded, context.terminal.is_verbose())));
         }
+        told.push(object);
     }
     let (good, measured) = outcome.good_defaults();
     let correlations = outcome.correlations(&subject.groups);
-    if arguments.output.is_json() {
-        let whole = outcome
-            .whole
-            .map(|[first, tuned]| json!({ "default_us": first.median, "tuned_us": tuned.median }));
-        print_json(&json!({
+    let whole =
+        outcome.whole.map(|[first, tuned]| json!({ "default_us": first.median, "tuned_us": tuned.median }));
+    let tuned = json!({
             "reason": "aoti-tuned", "model": subject.model.name, "dims": dims_json(subject), "machine": subject.machine,
             "threads": arguments.threads, "of": name_of(subject.stage), "kernels": subject.groups.len(), "changed": changed, "slower": slower,
             "runs": outcome.apart.runs, "runs_left_out": outcome.apart.left_out,
             "whole": whole, "defaults_within_15_percent": good, "measured": measured,
             "rank_correlation": correlations.iter().map(|(name, mean, _)| (name.clone(), json!(mean))).collect::<serde_json::Map<_, _>>(),
-        }));
+    });
+    told.push(tuned.clone());
+    if arguments.output.is_json() {
+        print_json(&tuned);
         return slower;
     }
     let name = &subject.named();
