@@ -1,19 +1,20 @@
 //! `tune`: measures the ways to run the kernels of models on this machine, and writes the fastest to `aoti.lock`.
 
+mod findings;
 mod level;
+mod page;
 mod plan;
 mod points;
 mod records;
 mod report;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
 use aoti_compiler::cost::{Facts, Rates};
-use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
+use aoti_compiler::schedule::{Decided, Records, Setting};
 use aoti_runtime::Device;
 use aoti_toolchain::temporary_folder;
 use clap::Args;
@@ -30,6 +31,7 @@ use crate::tune::log::{self, Circumstances};
 use crate::tune::machine::{Comparison, Machine as Measuring};
 use crate::tune::outcome::Outcome;
 use crate::tune::search::Search;
+use findings::Findings;
 use plan::Planned;
 use points::Point;
 
@@ -62,6 +64,9 @@ pub(crate) struct Arguments {
     /// List the candidates without measuring them
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
+    /// Write a page about what was measured
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    html: Option<PathBuf>,
     /// Size of a dynamic dimension, for random inputs; if several are given, each is measured. By default the sizes that the
     /// manifest lists for the model, else the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
@@ -72,7 +77,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
     #[command(flatten)]
     selection: Selection,
 }
@@ -171,6 +176,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         }
         slower += model(arguments, context, &session, planned, reached.as_ref())?;
     }
+    if let Some(path) = &arguments.html {
+        page::write(path, &planned.iter().flat_map(|own| own.told.take()).collect::<Vec<_>>())?;
+        context.terminal.status("Wrote", &crate::project::shown(path, context));
+    }
     if slower > 0 && arguments.check {
         let records = if slower == 1 { "record is" } else { "records are" };
         return Err(Failure::User(format!("{slower} {records} slower than the default")));
@@ -238,29 +247,6 @@ fn model(
         }
     }
     Ok(slower)
-}
-
-/// What is found of kernels at all points: records, and a way where there is none.
-#[derive(Default)]
-struct Findings(BTreeMap<KernelKey, (Vec<Record>, Option<Setting>)>);
-
-impl Findings {
-    fn record(&mut self, key: &KernelKey, record: Record) {
-        self.0.entry(key.clone()).or_default().0.push(record);
-    }
-
-    fn way(&mut self, key: &KernelKey, setting: &Setting) {
-        self.0.entry(key.clone()).or_default().1 = Some(setting.clone());
-    }
-
-    /// Decides for what is best at all points.
-    fn settle(self, decided: &mut Records) {
-        for (key, (records, way)) in self.0 {
-            let records: Vec<&Record> = records.iter().collect();
-            let best = if records.is_empty() { way } else { Some(Record::best(&records).clone()) };
-            best.into_iter().for_each(|best| decided.set(key.clone(), best));
-        }
-    }
 }
 
 /// Measures what there is, and writes what was found and what others found; adds it to the findings.
@@ -408,9 +394,9 @@ impl Subject<'_> {
         match self.stage {
             Decided::InGraph => format!("reductions and layouts of {}", self.named()),
             Decided::OfKernels => {
-                format!("kernel fusion of {}", self.named())
+                format!("kernel fusion of {}{}", self.model.name, self.point.text())
             }
-            Decided::InKernel => self.named(),
+            Decided::InKernel => format!("kernels of {}", self.named()),
         }
     }
 
@@ -446,7 +432,7 @@ fn measure(
     task: Task<'_>,
 ) -> Result<Outcome, Failure> {
     let (subject, progress) = (task.subject, Shown::new(context.terminal));
-    let result = measured(arguments, context, session, task, &progress);
+    let result = measured(arguments, session, task, &progress);
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
@@ -468,13 +454,12 @@ fn measure(
 
 fn measured(
     arguments: &Arguments,
-    context: &Context,
     session: &Session,
     task: Task<'_>,
     progress: &Shown,
 ) -> Result<Outcome, Failure> {
     let subject = task.subject;
-    context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
+    progress.say("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
     let comparison = Comparison {
         groups,

@@ -19,7 +19,6 @@ const FILES: &[(&str, usize)] = &[
     ("build-support/aoti-compiler/tests/device.rs", 590),
     ("build-support/aoti-compiler/tests/device/driver.cpp", 524),
     ("build-support/aoti-runtime/src/ffi/model.rs", 549),
-    ("cargo-aoti/src/commands/tune.rs", 509),
     ("tests/tests/random_graphs/generate.rs", 583),
 ];
 

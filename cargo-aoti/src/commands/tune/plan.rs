@@ -1,8 +1,10 @@
 //! Which models are tuned, and where their locks are.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use aoti_build::{Choices, Gpus, LOCK_FILE, Model, Tf32, suggest};
+use serde_json::Value;
 
 use super::Arguments;
 use crate::arguments::Numerics;
@@ -20,6 +22,8 @@ pub(super) struct Planned {
     pub(super) manifest: Option<PathBuf>,
     /// Inputs that lie beside it.
     pub(super) inputs: Option<PathBuf>,
+    /// What was measured of it, as `--format json` prints it.
+    pub(super) told: RefCell<Vec<Value>>,
 }
 
 impl Planned {
@@ -79,6 +83,7 @@ fn of_project(arguments: &Arguments, context: &Context) -> Result<Vec<Planned>, 
             lock: lock.clone(),
             manifest: Some(path.clone()),
             inputs: None,
+            told: RefCell::default(),
         };
         all.extend(manifest.models.into_iter().map(planned));
     }
@@ -98,5 +103,11 @@ fn of_file(path: &Path, arguments: &Arguments, context: &Context) -> Result<Plan
         model.gpus = vec![Gpus { device: single::toolchain_device(device), architectures }];
     }
     let inputs = case.filter(|case| case.has_inputs()).map(|case| case.inputs());
-    Ok(Planned { model, lock: path.with_file_name(LOCK_FILE), manifest: None, inputs })
+    Ok(Planned {
+        model,
+        lock: path.with_file_name(LOCK_FILE),
+        manifest: None,
+        inputs,
+        told: RefCell::default(),
+    })
 }
