@@ -28,7 +28,6 @@ const FILES: &[(&str, usize)] = &[
 const FUNCTIONS: &[(&str, &str, usize)] = &[
     ("build-support/aoti-compiler/src/codegen/run/plan.rs", "add", 85),
     ("build-support/aoti-compiler/src/graph/verify/ops.rs", "op", 118),
-    ("build-support/aoti-compiler/src/frontend/torch/rules/registry.rs", "new", 93),
     ("tests/tests/first_hour.rs", "a_project_grows_from_nothing", 85),
 ];
 
