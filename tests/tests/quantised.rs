@@ -51,6 +51,21 @@ fn strided_convolution(channels: i64, groups: i64) -> String {
     )
 }
 
+/// A depthwise convolution of bytes whose zero is zero, of `kernel` by `kernel` taps.
+fn depthwise(channels: i64, kernel: i64, stride: i64, dtype: &str) -> String {
+    let (pad, size) = (kernel / 2, 10 / stride + 1);
+    format!(
+        "graph \"depthwise\" {{ const c0 \"w\": i8[{channels}, 1, {kernel}, {kernel}] weight = random 6
+         input %x \"x\": u8[2, {channels}, 11, 11]
+         %q: i8[{channels}, 1, {kernel}, {kernel}] = constant c0 %w: i32[{channels}, 1, {kernel}, {kernel}] = cast %q
+         %b: {dtype}[2, {channels}, 11, 11] = cast %x %i: i32[2, {channels}, 11, 11] = cast %b
+         %z: i32[2, {channels}, 11, 11] = full {zero} %c: i32[2, {channels}, 11, 11] = sub %i, %z
+         %y: i32[2, {channels}, {size}, {size}] = conv %c, %w stride [{stride}, {stride}] padding [{pad}:{pad}, {pad}:{pad}]
+         dilation [1, 1] groups {channels} output %y \"y\" }}",
+        zero = if dtype == "i8" { -128 } else { 0 }
+    )
+}
+
 #[test]
 fn sums_of_small_integers_are_exact() {
     let Some(compiler) = batch::compiler() else { return };
@@ -62,6 +77,11 @@ fn sums_of_small_integers_are_exact() {
         convolution(20, "24, 20, 3, 3", "= random 2", 1),
         convolution(110, "32, 110, 3, 3", "= splat 127", 1),
         convolution(20, "20, 1, 3, 3", "= random 3", 20),
+        depthwise(40, 3, 1, "u8"),
+        depthwise(35, 3, 2, "i8"),
+        depthwise(5, 4, 1, "u8").replace("padding [2:2, 2:2]", "padding [2:1, 1:2]"),
+        depthwise(72, 5, 2, "u8"),
+        depthwise(1040, 7, 1, "u8"),
         odd_product(131, 1),
         odd_product(1003, 29),
         strided_convolution(3, 1),

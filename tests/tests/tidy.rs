@@ -2,6 +2,8 @@
 //!
 //! Reads the sources only; builds nothing.
 
+#[path = "tidy/algorithms.rs"]
+mod algorithms;
 #[path = "tidy/imports.rs"]
 mod imports;
 #[path = "tidy/sizes.rs"]

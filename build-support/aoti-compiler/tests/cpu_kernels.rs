@@ -7,8 +7,18 @@ use bytes::Bytes;
 use std::path::Path;
 
 /// Graphs of the tests of devices.
-const NAMES: [&str; 9] =
-    ["kernels", "control", "attention", "random", "matrices", "narrow", "order", "scatters", "grouped"];
+const NAMES: [&str; 10] = [
+    "bytes",
+    "kernels",
+    "control",
+    "attention",
+    "random",
+    "matrices",
+    "narrow",
+    "order",
+    "scatters",
+    "grouped",
+];
 
 /// Both levels that templates differ for.
 const LEVELS: [&str; 2] = ["x86-64-v3", "x86-64-v4"];

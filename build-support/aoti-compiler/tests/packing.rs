@@ -157,6 +157,9 @@ fn words_are_packed_as_the_compiler_does() {
                 assert_eq!(expected.len(), n.div_ceil(PANEL) * k * PANEL);
                 let numbers = [5, row_stride, col_stride, k, n];
                 check(program, "product_words", &dtype, &numbers, &data, &expected);
+                // What depthwise convolutions of bytes read.
+                let expected = pack::pack_product(&source, k, n).unwrap();
+                check(program, "product_bytes", &dtype, &numbers, &data, &expected);
             }
         }
         for (groups, channels, in_channels, taps) in [(1, 1, 4, 1), (1, 33, 8, 9), (2, 80, 12, 4)] {

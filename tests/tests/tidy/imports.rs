@@ -55,7 +55,7 @@ const COMPILER: &[&str] = &[
     "frontend",
     // From graphs to kernels.
     "loops",
-    "select",
+    "kernels",
     "lower",
     "schedule",
     "interpret/schedule",
@@ -249,13 +249,13 @@ fn private_folders_are_imported_by_their_own_alone() {
 #[test]
 fn imports_are_found_in_every_form() {
     let text = "use crate::graph::{Graph, text::{self, print}};\nuse crate::{json, target as machine, loops::Kernel};\n\
-                // use crate::compile;\nfn f() -> super::super::select::Choice {}\n\
+                // use crate::compile;\nfn f() -> super::super::kernels::Choice {}\n\
                 #[cfg(test)]\nmod tests {\n    use crate::codegen;\n}\n";
     let found: BTreeSet<&str> = paths(text, 2)
         .iter()
         .filter_map(|path| row(COMPILER, &path.iter().map(String::as_str).collect::<Vec<_>>()))
         .map(|row| COMPILER[row])
         .collect();
-    assert_eq!(found, BTreeSet::from(["graph", "json", "loops", "select", "target"]));
+    assert_eq!(found, BTreeSet::from(["graph", "json", "kernels", "loops", "target"]));
     assert!(paths(text, 2).contains(&vec!["graph".to_owned(), "text".to_owned(), "print".to_owned()]));
 }

@@ -16,7 +16,6 @@ const FILES: &[(&str, usize)] = &[
     ("build-support/aoti-compiler/src/frontend/onnx/ops/control.rs", 516),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/recurrent.rs", 531),
     ("build-support/aoti-compiler/src/graph/builder/elements.rs", 524),
-    ("build-support/aoti-compiler/src/schedule/map/tiles.rs", 586),
     ("build-support/aoti-compiler/tests/device.rs", 590),
     ("build-support/aoti-compiler/tests/device/driver.cpp", 524),
     ("build-support/aoti-runtime/src/ffi/model.rs", 549),

@@ -9,6 +9,7 @@ AOTI_NAMESPACE_BEGIN
 
 AOTI_INLINE f64 widened(f64 x) { return x; }
 AOTI_INLINE f32 widened(f32 x) { return x; }
+AOTI_INLINE f32 widened(i8 x) { return f32(x); }
 AOTI_INLINE f32 widened(f16 x) { return to_f32(x); }
 AOTI_INLINE f32 widened(bf16 x) { return to_f32(x); }
 

@@ -189,6 +189,11 @@ inline void write_words(const Run &run, const Piece &piece, const u8 *from, i64 
   else
     pack_tap_words(run, from, size, n[0], n[1], n[2], n[3], to);
 }
+// The form that depthwise convolutions of bytes read: the lowest byte of each of such numbers, as a float.
+inline void write_bytes(const Run &run, const Piece &piece, const i8 *from, i64 size, f32 *to) {
+  const int64_t *n = piece.numbers;
+  if (piece.form == kProduct) pack_product(run, from + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], to);
+}
 // The forms that products of f64 read.
 template <class S> void write_doubles(const Run &run, const Piece &piece, const S *from, S *to) {
   const int64_t *n = piece.numbers;
@@ -212,8 +217,10 @@ template <bool Doubles> void write_piece(const Run &run, const Piece &piece, con
     write_piece(run, piece, (const bf16 *)from, to);
   } else if (Doubles && piece.dtype == AOTI_F64) {
     if constexpr (Doubles) write_doubles(run, piece, (const f64 *)from, (f64 *)to);
-  } else {
+  } else if (piece.dtype == AOTI_F32) {
     write_piece(run, piece, (const f32 *)from, to);
+  } else {
+    write_bytes(run, piece, (const i8 *)from, dtype_bytes(piece.dtype), (f32 *)to);
   }
   memset(to + piece.bytes, 0, size_t(aligned(piece.bytes) - piece.bytes));
 }

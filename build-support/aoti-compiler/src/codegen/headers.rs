@@ -4,7 +4,6 @@
 pub(crate) mod numbers;
 
 use super::bundle::SourceFile;
-use crate::target::MathLibrary;
 
 macro_rules! headers {
     ($($name:literal),* $(,)?) => {
@@ -115,50 +114,48 @@ headers![
     "x86_gcc.h",
 ];
 
-/// A header that only some kernels need, in the order in which they are included.
+/// Headers that only some kernels need, in the order in which they are included.
+const OPTIONAL: [&str; 17] = [
+    "random.h",
+    "special.h",
+    "gemm.h",
+    "gemm_units.h",
+    "gemm_blas.h",
+    "attention.h",
+    "conv.h",
+    "depthwise.h",
+    "pixels.h",
+    "winograd.h",
+    "depthwise_pixels.h",
+    "transposed.h",
+    "contract_any.h",
+    "linalg.h",
+    "fourier.h",
+    "rows.h",
+    "extern.h",
+];
+
+/// A header that only some kernels need.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Header {
-    Random,
-    Special,
-    Gemm,
-    GemmUnits,
-    GemmBlas,
-    Attention,
-    Conv,
-    Depthwise,
-    Pixels,
-    Winograd,
-    DepthwisePixels,
-    Transposed,
-    ContractAny,
-    Linalg,
-    Fourier,
-    Rows,
-    Extern,
+pub(crate) struct Header {
+    /// Its place among those that are included.
+    place: usize,
+    file: &'static str,
 }
 
 impl Header {
+    pub(crate) const RANDOM: Header = Header { place: 0, file: OPTIONAL[0] };
+    pub(crate) const SPECIAL: Header = Header { place: 1, file: OPTIONAL[1] };
+
+    /// The header in this file.
+    pub(crate) fn named(file: &'static str) -> Header {
+        let place = OPTIONAL.iter().position(|own| *own == file).unwrap_or(OPTIONAL.len());
+        Header { place, file }
+    }
+
     /// Its file.
     pub(super) fn file(self) -> &'static str {
-        match self {
-            Header::Random => "random.h",
-            Header::Special => "special.h",
-            Header::Gemm => "gemm.h",
-            Header::GemmUnits => "gemm_units.h",
-            Header::GemmBlas => "gemm_blas.h",
-            Header::Attention => "attention.h",
-            Header::Conv => "conv.h",
-            Header::Depthwise => "depthwise.h",
-            Header::Pixels => "pixels.h",
-            Header::Winograd => "winograd.h",
-            Header::DepthwisePixels => "depthwise_pixels.h",
-            Header::Transposed => "transposed.h",
-            Header::ContractAny => "contract_any.h",
-            Header::Linalg => "linalg.h",
-            Header::Fourier => "fourier.h",
-            Header::Rows => "rows.h",
-            Header::Extern => "extern.h",
-        }
+        self.file
     }
 }
 
@@ -173,13 +170,4 @@ pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFi
         .iter()
         .filter(move |(name, _)| wanted(name) && (several || *name != "devices.h"))
         .map(|(name, text)| SourceFile { name: format!("include/aoti/{name}"), text: (*text).to_owned() })
-}
-
-/// What `blas.h` calls a library; nothing where it is for GPUs.
-pub(crate) fn blas_type(library: MathLibrary) -> Option<&'static str> {
-    match library {
-        MathLibrary::CublasLt | MathLibrary::HipblasLt => None,
-        MathLibrary::OpenBlas => Some("OpenBlas"),
-        MathLibrary::OneDnn => Some("OneDnn"),
-    }
 }

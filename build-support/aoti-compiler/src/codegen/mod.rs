@@ -24,7 +24,6 @@ pub use cpp::external::prototypes;
 use crate::loops::Program;
 use crate::names;
 use crate::schedule::Schedule;
-use crate::select::Choice;
 use crate::symbolic::RangeTable;
 use crate::target::{MathLibrary, Vendor};
 use bundle::{CalledFunction, DeviceUnit, Goal, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
@@ -137,7 +136,8 @@ fn print_cpu<'a>(
 
 /// The libraries that some kernels ask for their products.
 fn libraries_of(schedule: &Schedule) -> Vec<MathLibrary> {
-    let asked: BTreeSet<MathLibrary> = schedule.choices.values().filter_map(Choice::library).collect();
+    let asked: BTreeSet<MathLibrary> =
+        schedule.choices.values().filter_map(|choice| choice.algorithm.library()).collect();
     asked.into_iter().collect()
 }
 

@@ -4,7 +4,7 @@ use super::bundle::WeightsBlob;
 use super::pack;
 use crate::dtype::DType;
 use crate::graph::{Constant, ConstantId};
-pub(crate) use crate::select::{Expansion, Form, Packing};
+pub(crate) use crate::kernels::{Expansion, Form, Packing};
 use bytes::Bytes;
 
 /// A constant in one form, placed in the blob.

@@ -16,7 +16,9 @@ mod kernel;
 mod key;
 mod names;
 mod program;
+mod ranges;
 mod row_epilogue;
+pub mod scatter;
 pub mod text;
 mod verify;
 pub mod work;
@@ -25,6 +27,7 @@ pub use access::{Access, Index};
 pub use attention::{Attention, OfNothing};
 pub use conv::{Channels, ConvShape, Convolution};
 pub use external::ExternKernel;
+pub(crate) use ranges::ranges_over;
 pub use verify::verify;
 
 use crate::dtype::DType;

@@ -11,8 +11,8 @@ use super::neighbourhood::neighbourhoods;
 use super::realize::count_uses;
 use crate::dtype::DType;
 use crate::graph::{Conv, Graph, Node, Op, OpClass, TensorType, ValueId};
+use crate::kernels;
 use crate::loops::Channels;
-use crate::select;
 use crate::symbolic::{Expr, Symbol};
 use crate::target::{Target, templates};
 use crate::tuning::Questions;
@@ -114,7 +114,7 @@ fn is_fitting(graph: &Graph, node: &Node, target: &Target) -> bool {
             let is_float = matches!(weight.dtype, DType::F16 | DType::Bf16 | DType::F32);
             let is_fixed = weight.shape.iter().all(|size| size.as_int().is_some());
             let fits = conv.groups == 1
-                || select::windows::has_window_template(conv, weight)
+                || kernels::conv::windows::has_window_template(conv, weight)
                 || has_wide_groups(conv, weight);
             is_float && is_fixed && !conv.transposed && fits && !conv.stride.is_empty()
         }

@@ -2,8 +2,8 @@
 
 use super::Scope;
 use crate::graph::Node;
+use crate::kernels::axis_ops::sorting;
 use crate::loops::{KernelKind, RowOp, RowOperation, Sorting};
-use crate::select::sorting;
 use crate::symbolic::Expr;
 use crate::target::Target;
 

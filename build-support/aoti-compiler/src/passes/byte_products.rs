@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ReduceOp, Scalar, ShapeError, ValueId};
 use crate::symbolic::{Expr, Symbol};
 use crate::target::Target;
-use crate::target::templates::{WORD, has_word_template};
+use crate::target::templates::{WORD, has_byte_template, is_depthwise};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub(crate) fn byte_operands(graph: &Graph) -> SecondaryMap<ValueId, Option<Value
     {
         let Some(Node { op: Op::Cast, inputs, .. }) = maker(node.inputs[0]) else { continue };
         let has_template = if let Op::Conv(conv) = &node.op {
-            has_word_template(conv, graph.ty(node.inputs[1]))
+            has_byte_template(conv, graph.ty(node.inputs[1]))
         } else {
             graph.ty(node.inputs[0]).shape.last().is_some_and(|depth| missing(depth) == Some(0))
         };
@@ -207,17 +207,25 @@ fn convolution(
 ) -> Result<Option<ValueId>, ShapeError> {
     let weight = node.inputs[1];
     let Some(rest) = missing(&b.shape(weight)[1]) else { return Ok(None) };
+    // Single channels make no words. Their code knows of zeros around an image, and a copy with other numbers there does not pay.
+    let is_depthwise = is_depthwise(conv, b.ty(weight));
+    let rest = if is_depthwise { 0 } else { rest };
+    if is_depthwise && zero != 0 && conv.padding.iter().any(|padding| *padding != (0, 0)) {
+        return Ok(None);
+    }
     if rest > 0 && conv.groups > 1 {
         return Ok(None);
     }
     let mut amounts = vec![(0, 0); b.rank(weight)];
     amounts[1] = (0, rest);
     let weight = padded(b, weight, &amounts, 0)?;
-    let inner = Conv { padding: vec![(0, 0); conv.padding.len()], ..conv.clone() };
-    if !has_word_template(&inner, b.ty(weight)) {
+    let none = vec![(0, 0); conv.padding.len()];
+    let (around, within) = if is_depthwise { (&none, &conv.padding) } else { (&conv.padding, &none) };
+    let inner = Conv { padding: within.clone(), ..conv.clone() };
+    if !has_byte_template(&inner, b.ty(weight)) {
         return Ok(None);
     }
-    amounts[2..].copy_from_slice(&conv.padding);
+    amounts[2..].copy_from_slice(around);
     let bytes = padded(b, bytes, &amounts, zero)?;
     let wide = b.cast(bytes, DType::I32);
     let sums = b.conv(wide, weight, inner)?;
@@ -343,5 +351,17 @@ mod tests {
         assert_eq!(of_bytes(&text(1, 6, 0), &x), 1);
         assert_eq!(of_bytes(&text(1, 6, 256), &x), 0, "no byte stands for zero");
         assert_eq!(of_bytes(&text(2, 3, 117), &x), 0, "channels of a group make no words");
+        let depthwise = |zero: i64| text(6, 1, zero).replace("[16, 1", "[6, 1").replace("[2, 16", "[2, 6");
+        assert_eq!(of_bytes(&depthwise(0), &x), 1, "zeros are known where it is computed");
+        assert_eq!(of_bytes(&depthwise(117), &x), 0);
+        assert_eq!(
+            of_bytes(
+                &depthwise(117)
+                    .replace("padding [1:2, 0:2]", "padding [0:0, 0:0]")
+                    .replace("[2, 6, 3, 8]", "[2, 6, 2, 6]"),
+                &x
+            ),
+            1
+        );
     }
 }

@@ -10,7 +10,7 @@ use super::{cse, dce, fold_uniform_constants, simplify};
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
 use crate::symbolic::Expr;
-use crate::target::templates::WORD;
+use crate::target::templates::{WORD, has_byte_template, is_depthwise};
 
 /// Computes products of dequantised bytes in integers.
 pub fn quantised_products(graph: Graph) -> Graph {
@@ -37,10 +37,12 @@ pub fn quantised_products(graph: Graph) -> Graph {
     dce(graph)
 }
 
-/// Whether sums of a convolution are of several channels: those of single ones are no faster in integers.
+/// Whether a convolution has code for bytes: its sums are of several channels, or of single ones that are read as they are.
 fn has_depth(rewriter: &Rewriter, node: &Node, conv: &Conv) -> bool {
-    let channels = rewriter.builder.ty(node.inputs[1]).shape[1].as_int();
+    let weight = rewriter.builder.ty(node.inputs[1]);
+    let channels = weight.shape[1].as_int();
     channels.is_some_and(|channels| channels > 1 && (conv.groups == 1 || channels % WORD == 0))
+        || (is_depthwise(conv, weight) && has_byte_template(conv, weight))
 }
 
 /// Integers and what they are multiplied by, both of an operand's shape.
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn so_are_convolutions_of_several_channels() {
+    fn so_are_convolutions_that_have_code_for_bytes() {
         let text = |own: i64, groups: i64| {
             format!(
                 "const c0: i8[8, {own}, 3, 3] = random 1 const c1: f32[8] = random 2 input %x: i8[1, 8, 5, 5]
@@ -297,6 +299,8 @@ mod tests {
         };
         assert_eq!(types(&text(8, 1)), [DType::I32]);
         assert_eq!(types(&text(4, 2)), [DType::I32]);
-        assert_eq!(types(&text(1, 8)), [DType::F32]);
+        assert_eq!(types(&text(1, 8)), [DType::I32], "single channels have code of their own");
+        let two = text(2, 4);
+        assert_eq!(types(&two), [DType::F32], "two channels make no word");
     }
 }

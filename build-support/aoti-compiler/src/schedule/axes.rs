@@ -1,29 +1,12 @@
 //! Simpler loops: axes of one iteration go, and axes that every access walks through together become one.
 
-use crate::loops::{Access, Axis, Effect, Nest, Stage, Term};
-use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
+use crate::loops::{Access, Axis, Effect, Nest, Stage, Term, ranges_over};
+use crate::symbolic::{Expr, Node, Ranges, Symbol};
 use std::collections::BTreeMap;
 
 /// The symbol of axis number `index`.
 pub(super) fn symbol(index: usize) -> Symbol {
     Symbol::axis(u32::try_from(index).expect("axes are few"))
-}
-
-/// Ranges of the size symbols among `exprs` and of the given axes.
-pub(super) fn table(ranges: &dyn Ranges, axes: &[&[Axis]], exprs: &[&Expr]) -> RangeTable {
-    let mut table = RangeTable::default();
-    let mut symbols = std::collections::BTreeSet::new();
-    for axis in axes.iter().copied().flatten() {
-        axis.extent.collect_symbols(&mut symbols);
-    }
-    exprs.iter().for_each(|expr| expr.collect_symbols(&mut symbols));
-    for symbol in symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Size) {
-        table.set(symbol, ranges.range(symbol));
-    }
-    for axis in axes.iter().copied().flatten() {
-        table.set_extent(axis.symbol, axis.extent.clone());
-    }
-    table
 }
 
 /// Replaces the axes of one stage's terms and effects.
@@ -50,7 +33,7 @@ pub(super) fn rebuild(
     for (index, (stage, axes)) in nest.stages.iter_mut().zip(inner).enumerate() {
         let offsets: Vec<Expr> = stage.accesses().map(|access| access.offset.clone()).collect();
         let offsets: Vec<&Expr> = offsets.iter().collect();
-        let table = table(ranges, &[&outer, &axes], &offsets);
+        let table = ranges_over(ranges, &[&outer, &axes], &offsets);
         substitute_stage(stage, &maps[index], &table);
         for accumulator in nest.accumulators.iter_mut().filter(|accumulator| accumulator.stage == index) {
             if let Some(position) = &mut accumulator.position {

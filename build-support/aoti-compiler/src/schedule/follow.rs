@@ -1,8 +1,8 @@
 //! Turns an element-wise nest so that it walks in the order in which another kernel makes what it reads, whatever order
 //! it was written for itself.
 
-use super::axes::{rebuild, symbol, table};
-use crate::loops::{Access, Axis, BufferId, Effect, Index, Nest, Stage};
+use super::axes::{rebuild, symbol};
+use crate::loops::{Access, Axis, BufferId, Effect, Index, Nest, Stage, ranges_over};
 use crate::symbolic::{Expr, Node, Ranges, Symbol};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) fn follow(nest: &Nest, epilogue: &Stage, axes: &[Axis], ranges: &dyn 
         .enumerate()
         .map(|(k, (axis, _))| Axis { symbol: symbol(k), extent: axis.extent.clone() })
         .collect();
-    let known = table(ranges, &[&outer], &[]);
+    let known = ranges_over(ranges, &[&outer], &[]);
     let comes_back = wanted.iter().enumerate().all(|(k, (_, coordinate))| {
         coordinate.substitute(&|symbol| map.get(&symbol).cloned(), &known) == Expr::axis(k)
     });

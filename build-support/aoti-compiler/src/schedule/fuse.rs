@@ -13,6 +13,7 @@ use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
     Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step,
+    ranges_over,
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
@@ -431,7 +432,7 @@ fn fuse_epilogue(
         return Err(Refusal::OtherSpace);
     }
     let map = numbered.iter().zip(&wanted).map(|(from, to)| (from.symbol, Expr::sym(to.symbol))).collect();
-    let table = super::axes::table(ranges, &[axes], &[]);
+    let table = ranges_over(ranges, &[axes], &[]);
     let mut nest =
         Nest { axes: wanted.clone(), stages: vec![epilogue.clone()], accumulators: vec![], serial: false };
     for stage in &mut aligned.stages {

@@ -1,10 +1,11 @@
 //! Rows that the threads of a GPU read in several stages are read once: the first stage that loads an element keeps it in a row
 //! of the kernel, where the mapping has such rows in registers.
 
-use super::map;
 use super::setting::Setting;
 use crate::cost::Cost;
 use crate::graph::Combine;
+use crate::kernels::laid;
+use crate::kernels::nest::simt;
 use crate::loops::{
     Access, Axis, Buffer, Effect, Index, KernelId, KernelKind, Nest, Program, Stage, Storage, Term,
 };
@@ -33,7 +34,7 @@ pub(super) fn hold_rows(
     let mut trial = program.clone();
     let mut fits = |id: KernelId| {
         hold(&mut trial, id)
-            && map::keeps_rows_in_registers(&trial, &trial.kernels[id], ranges, gpu)
+            && laid::keeps_rows_in_registers(&trial, &trial.kernels[id], ranges, gpu)
             && is_better(program, &trial, id, target, questions)
     };
     let held: Vec<KernelId> = program.kernels.keys().filter(|id| fits(*id)).collect();
@@ -51,7 +52,7 @@ fn is_better(
     questions: &mut Questions,
 ) -> bool {
     let cost = |program: &Program| match &program.kernels[id].kind {
-        KernelKind::Nest(nest) => map::memory_cost(program, nest, 0.0),
+        KernelKind::Nest(nest) => simt::memory_cost(program, nest, 0.0),
         KernelKind::MatMul(_)
         | KernelKind::Convolution(_)
         | KernelKind::Attention(_)
@@ -163,9 +164,9 @@ fn keep(program: &mut Program, nest: &mut Nest, load: &Repeated) {
 #[cfg(test)]
 mod tests {
     use crate::graph::text::parse;
+    use crate::kernels::mapping::{GpuMapping, Mapping, Rows, Teams};
     use crate::loops::{KernelKind, Term};
     use crate::lower::lower;
-    use crate::schedule::mapping::{GpuMapping, Mapping, Rows, Teams};
     use crate::schedule::{Schedule, schedule, text, verify};
     use crate::target::{GpuTarget, Target};
     use crate::tuning::Questions;

@@ -5,11 +5,11 @@
 
 use super::Costs;
 use super::fuse::{is_flat, is_small};
-use super::map::{epilogue_cost, nest_cost};
 use super::setting::Setting;
 use crate::cost::{Cost, Item};
+use crate::kernels;
+use crate::kernels::nest::cpu::{epilogue_cost, nest_cost};
 use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
-use crate::select;
 use crate::symbolic::Expr;
 use crate::target::Target;
 use crate::tuning::Answer;
@@ -132,7 +132,7 @@ impl<'a> Case<'a> {
 /// What a kernel of this kind costs. The contraction of both is the producer's.
 fn cost(program: &Program, producer: &Kernel, kind: &KernelKind, target: &Target) -> Cost {
     let contraction =
-        || select::candidates(program, producer, target).first().map(|way| way.cost).unwrap_or_default();
+        || kernels::candidates(program, producer, target).first().map(|way| way.cost).unwrap_or_default();
     match kind {
         KernelKind::Nest(nest) => nest_cost(nest, &target.prices()),
         KernelKind::MatMul(own) => {

@@ -14,8 +14,8 @@ mod symbolic;
 pub use late::{Late, LateId, is_late, is_late_scratch, is_of_data};
 
 use crate::graph::{SymbolInfo, extremes_of};
+use crate::kernels::{Choice, Scratch};
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
-use crate::select::{Choice, Scratch};
 use crate::symbolic::{Expr, Ranges, Symbol};
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;

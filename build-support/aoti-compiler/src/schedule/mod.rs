@@ -12,15 +12,11 @@ mod fuse;
 pub mod hold;
 mod inhabited;
 pub mod joints;
-mod map;
-pub mod mapping;
 pub mod memory;
 mod merge;
 mod positions;
 mod rows;
-pub mod scatter;
 pub mod setting;
-pub mod tensor_map;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -35,15 +31,15 @@ pub use setting::{Decided, Setting};
 pub use verify::verify;
 pub use ways::{Way, question, ways};
 
+use crate::kernels::Choice;
+use crate::kernels::mapping::Mapping;
 use crate::loops::bounds::{self, Outside};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
-use crate::select::Choice;
 use crate::symbolic::Ranges;
 use crate::target::Target;
 use crate::tuning::Questions;
 use cranelift_entity::PrimaryMap;
 use fuse::{Fusion, Reason};
-use mapping::Mapping;
 use memory::MemoryPlan;
 use std::fmt;
 

@@ -4,7 +4,7 @@
 use super::Refusal;
 use super::axes::{rebuild, symbol};
 use super::fuse::may_join;
-use super::map::suits_rows;
+use crate::kernels::nest::cpu::suits_rows;
 use crate::loops::{Axis, BufferId, Kernel, KernelKind, Nest, Stage};
 use crate::symbolic::{Expr, Ranges, Symbol};
 use crate::target::Target;

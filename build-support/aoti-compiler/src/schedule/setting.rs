@@ -3,9 +3,9 @@
 
 use super::hold::Held;
 use super::joints::Joint;
-use super::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
+use crate::kernels::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
+use crate::kernels::{Algorithm, Choice};
 use crate::loops::Channels;
-use crate::select::{Choice, Conv, Gemm, Template};
 use crate::tuning::Config;
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub enum Setting {
     /// How a kernel is run.
     Kernel {
         /// The code that computes it.
-        template: Template,
+        algorithm: &'static Algorithm,
         /// How it is laid over the machine.
         layout: Layout,
     },
@@ -106,14 +106,14 @@ impl Setting {
             Mapping::Gpu(GpuMapping::Scatter(own)) => Layout::Scatter(own.by),
             Mapping::Gpu(GpuMapping::Template { .. }) => Layout::Fixed,
         };
-        Setting::Kernel { template: choice.template, layout }
+        Setting::Kernel { algorithm: choice.algorithm, layout }
     }
 
     /// Whether it is another in all but the work that is worth a thread.
     pub fn is_but_for_grain(&self, other: &Setting) -> bool {
         let beside_grain = |own: &Setting| match own {
-            Setting::Kernel { template, layout: Layout::Cpu { split, lanes, enough: _, block } } => {
-                Some((*template, *split, *lanes, *block))
+            Setting::Kernel { algorithm, layout: Layout::Cpu { split, lanes, enough: _, block } } => {
+                Some((*algorithm, *split, *lanes, *block))
             }
             Setting::Kernel { .. }
             | Setting::Pair(_)
@@ -133,76 +133,30 @@ impl Setting {
         }
     }
 
-    /// The version of the template's code: a record of another one says nothing of this.
+    /// The version of what it names: a record of another one says nothing of this.
     pub fn version(&self) -> u32 {
-        let template = match self {
-            Setting::Kernel { template, .. } => *template,
-            Setting::Pair(Joint::Fused | Joint::Apart) => return 1,
-            Setting::Held(Held::Kept | Held::ReadAgain) => return 1,
-            Setting::Parts(_) | Setting::Channels(Channels::First | Channels::Last) => return 1,
-        };
-        match template {
-            Template::Loops | Template::Rows | Template::Extern => 1,
-            Template::Attention => 2,
-            Template::Gemm(Gemm::General) => 4,
-            Template::Gemm(Gemm::Packed) => 3,
-            Template::Gemm(Gemm::PackedNarrow | Gemm::PackedWords) => 1,
-            Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
-            Template::Gemm(Gemm::Any | Gemm::Library(_)) => 1,
-            Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Windows | Conv::Any) => 1,
-            Template::Conv(Conv::Pixels) => 5,
-            Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
-            Template::Conv(Conv::PixelWords | Conv::Transposed | Conv::TransposedAny) => 1,
+        match self {
+            Setting::Kernel { algorithm, .. } => algorithm.version,
+            Setting::Pair(Joint::Fused | Joint::Apart)
+            | Setting::Held(Held::Kept | Held::ReadAgain)
+            | Setting::Parts(_)
+            | Setting::Channels(Channels::First | Channels::Last) => 1,
         }
     }
 
     /// A sentence for people.
     pub fn sentence(&self) -> String {
-        let (template, layout) = match self {
-            Setting::Kernel { template, layout } => (template, layout),
-            Setting::Pair(Joint::Fused) => return "one fused kernel".to_owned(),
-            Setting::Pair(Joint::Apart) => return "two kernels".to_owned(),
-            Setting::Held(Held::Kept) => {
-                return "rows that several stages read are kept in local memory".to_owned();
-            }
-            Setting::Held(Held::ReadAgain) => return "rows are reloaded by each stage".to_owned(),
-            Setting::Channels(Channels::First) => return "channels first".to_owned(),
-            Setting::Channels(Channels::Last) => return "channels last".to_owned(),
-            Setting::Parts(1) => return "one-pass reduction".to_owned(),
-            Setting::Parts(parts) => return format!("reduction split into {parts} parts"),
-        };
-        let by_library;
-        let template = match template {
-            Template::Loops => "plain loops",
-            Template::Gemm(Gemm::Packed) => "GEMM, weights prepacked",
-            Template::Gemm(Gemm::PackedNarrow) => "GEMM, narrow weights prepacked",
-            Template::Gemm(Gemm::PackedWords) => "GEMM of bytes, weights prepacked in words",
-            Template::Gemm(Gemm::General) => "GEMM, operands packed in each run",
-            Template::Gemm(Gemm::PackedOnUnits) => "GEMM, weights prepacked, on matrix units if present",
-            Template::Gemm(Gemm::GeneralOnUnits) => {
-                "GEMM, operands packed in each run, on matrix units if present"
-            }
-            Template::Gemm(Gemm::Any) => "product row by row",
-            Template::Gemm(Gemm::Library(library)) => {
-                by_library = format!("GEMM by {}, and without it", library.name());
-                &by_library
-            }
-            Template::Conv(Conv::Product) => "convolution as one GEMM",
-            Template::Conv(Conv::Depthwise) => "depthwise convolution",
-            Template::Conv(Conv::Tiled) => "direct convolution, tiles of pixels and channels",
-            Template::Conv(Conv::Pixels) => "direct convolution, channels last",
-            Template::Conv(Conv::PixelWords) => "direct convolution of bytes, channels last",
-            Template::Conv(Conv::Winograd) => "Winograd convolution, tiles of 2 x 2 pixels, channels last",
-            Template::Conv(Conv::DepthwisePixels) => "depthwise convolution, channels last",
-            Template::Conv(Conv::Windows) => "grouped convolution with few channels per group",
-            Template::Conv(Conv::Any) => "generic convolution",
-            Template::Conv(Conv::Transposed) => "transposed convolution as GEMM",
-            Template::Conv(Conv::TransposedAny) => "generic transposed convolution",
-            Template::Attention => "attention in one kernel",
-            Template::Rows => "rows one by one",
-            Template::Extern => "custom operator",
-        };
-        format!("{template}{layout}")
+        match self {
+            Setting::Kernel { algorithm, layout } => format!("{}{layout}", algorithm.description),
+            Setting::Pair(Joint::Fused) => "one fused kernel".to_owned(),
+            Setting::Pair(Joint::Apart) => "two kernels".to_owned(),
+            Setting::Held(Held::Kept) => "rows that several stages read are kept in local memory".to_owned(),
+            Setting::Held(Held::ReadAgain) => "rows are reloaded by each stage".to_owned(),
+            Setting::Channels(Channels::First) => "channels first".to_owned(),
+            Setting::Channels(Channels::Last) => "channels last".to_owned(),
+            Setting::Parts(1) => "one-pass reduction".to_owned(),
+            Setting::Parts(parts) => format!("reduction split into {parts} parts"),
+        }
     }
 }
 

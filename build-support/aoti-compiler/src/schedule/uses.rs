@@ -1,6 +1,6 @@
 //! Which steps use which buffers, and which elements of them a kernel touches.
 
-use super::axes::table;
+use crate::loops::ranges_over;
 use crate::loops::{Axis, BufferId, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step};
 use crate::symbolic::{Expr, Interval, Ranges};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,7 +106,7 @@ impl Placed<'_> {
         let MatrixOperand { offset, row_stride, column_stride, .. } = self.operand;
         let ascending = row_stride.interval(ranges).min >= 0 && column_stride.interval(ranges).min >= 0;
         let bounds =
-            table(ranges, &[self.axes], &[offset, row_stride, column_stride, self.rows, self.columns]);
+            ranges_over(ranges, &[self.axes], &[offset, row_stride, column_stride, self.rows, self.columns]);
         let reach = &(&(self.rows - 1) * row_stride) + &(&(self.columns - 1) * column_stride);
         ascending.then(|| offset.interval(&bounds).hull((offset + &reach).interval(&bounds)))
     }

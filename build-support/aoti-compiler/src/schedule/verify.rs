@@ -1,24 +1,26 @@
 //! Checks that a schedule is well formed. A finding is a bug of the compiler, never of a model.
 //!
 //! * The program is well formed, and every kernel has a choice and a mapping.
-//! * A choice's template is of the kernel's kind, and what it packs is a constant that the kernel reads.
+//! * A choice's algorithm is for the kernel's kind and the target, and what it packs is a constant that the kernel reads.
 //! * A mapping is of the target's kind; it splits no more axes than there are, and lanes follow an axis that exists.
 //! * Every temporary buffer that is used has a place in the arena or is allocated during the run, and every kernel's scratch is
 //!   planned.
 
 use super::Schedule;
-use super::map::{MOST_OF_A_MATRIX, brings, is_of_whole_loads};
-use super::mapping::{
-    Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
-};
 use super::memory::largest_scratch;
-use super::scatter::Scatter;
 use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
+use crate::kernels::Choice;
+use crate::kernels::axis_ops::sorting;
+use crate::kernels::conv::windows::window_blocks;
+use crate::kernels::gemm::library::libraries;
+use crate::kernels::gemm::tiles::{brings, is_of_whole_loads};
+use crate::kernels::mapping::{
+    Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
+};
+use crate::kernels::nest::simt::MOST_OF_A_MATRIX;
+use crate::loops::scatter::Scatter;
 use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, RowOp, Storage};
-use crate::select::sorting;
-use crate::select::windows::window_blocks;
-use crate::select::{Choice, Gemm, Template, libraries};
 use crate::target::{GpuTarget, Target};
 
 /// Everything that is wrong, one sentence each; empty where the schedule is well formed.
@@ -70,32 +72,11 @@ fn shared_rows(schedule: &Schedule) -> Vec<String> {
 fn check_choice(schedule: &Schedule, id: KernelId, choice: &Choice) -> Vec<String> {
     let kernel = &schedule.program.kernels[id];
     let mut findings = vec![];
-    let fits = match (&kernel.kind, choice.template) {
-        (KernelKind::Nest(_), Template::Loops)
-        | (KernelKind::MatMul(_), Template::Gemm(_))
-        | (KernelKind::Convolution(_), Template::Conv(_))
-        | (KernelKind::Attention(_), Template::Attention)
-        | (KernelKind::Rows(_), Template::Rows)
-        | (KernelKind::Extern(_), Template::Extern) => true,
-        (
-            KernelKind::Nest(_)
-            | KernelKind::MatMul(_)
-            | KernelKind::Convolution(_)
-            | KernelKind::Attention(_)
-            | KernelKind::Rows(_)
-            | KernelKind::Extern(_),
-            Template::Loops
-            | Template::Gemm(_)
-            | Template::Conv(_)
-            | Template::Attention
-            | Template::Rows
-            | Template::Extern,
-        ) => false,
-    };
+    let fits = choice.algorithm.is_for(&kernel.kind, &schedule.target);
     if !fits {
-        findings.push("its template is for kernels of another kind".to_owned());
+        findings.push("its algorithm is for kernels of another kind or target".to_owned());
     }
-    if let (KernelKind::MatMul(matmul), Some(library)) = (&kernel.kind, choice.library())
+    if let (KernelKind::MatMul(matmul), Some(library)) = (&kernel.kind, choice.algorithm.library())
         && !libraries(&schedule.program, matmul, &schedule.target).contains(&library)
     {
         findings.push("its library does not compute it".to_owned());
@@ -151,11 +132,10 @@ fn check_mapping(
     kernel: &Kernel,
     (choice, mapping): (&Choice, &Mapping),
 ) -> Vec<String> {
-    let of_any_types = [Gemm::PackedWords, Gemm::Any].map(Template::Gemm).contains(&choice.template);
     let widens = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
     match (&schedule.target, mapping) {
-        (Target::Cpu(_), Mapping::Cpu(_)) if widens && !of_any_types => {
-            vec!["the template widens no operand".to_owned()]
+        (Target::Cpu(_), Mapping::Cpu(_)) if widens && !choice.algorithm.widens() => {
+            vec!["the algorithm widens no operand".to_owned()]
         }
         (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(&schedule.program, kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {

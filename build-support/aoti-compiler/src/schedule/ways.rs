@@ -1,13 +1,13 @@
 //! The ways to run a kernel: every decision about it that is open, with what it is thought to cost. The first is what a
 //! build takes without a record; a record names another. Measures nothing.
 
-use super::map;
-use super::mapping::Mapping;
 use super::setting::Setting;
 use crate::cost::Cost;
 use crate::cost::Shares;
+use crate::kernels::laid;
+use crate::kernels::mapping::Mapping;
+use crate::kernels::{self, Choice};
 use crate::loops::{Kernel, Program};
-use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
 use crate::target::Target;
 use crate::tuning::{Answer, Config, KernelKey, Question, Records};
@@ -81,8 +81,8 @@ impl Way {
 pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Target) -> Vec<Way> {
     let mut all: Vec<Way> = Vec::new();
     let prices = target.prices();
-    for select::Candidate { choice, cost } in select::candidates(program, kernel, target) {
-        let laid = map::map(program, kernel, &choice, ranges, target);
+    for kernels::Candidate { choice, cost } in kernels::candidates(program, kernel, target) {
+        let laid = laid::map(program, kernel, &choice, ranges, target);
         let few = if all.is_empty() { laid.len() } else { 1 };
         all.extend(laid.into_iter().take(few).map(|laid| Way {
             cost: laid.cost(&cost),

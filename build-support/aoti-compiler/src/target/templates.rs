@@ -46,14 +46,20 @@ pub(crate) fn may_round(conv: &Conv, weight: &TensorType) -> bool {
     is_plain && conv.groups == 1 && taps.take(2).all(|size| size.as_int().is_none_or(|size| size == 3))
 }
 
-/// Whether there is a template for a convolution of words, with weights of this shape.
-pub(crate) fn has_word_template(conv: &Conv, weight: &TensorType) -> bool {
+/// Whether a convolution has one input channel for each output channel.
+pub(crate) fn is_depthwise(conv: &Conv, weight: &TensorType) -> bool {
+    let [channels, own, ..] = weight.shape.as_slice() else { return false };
+    conv.groups > 1 && own.is(1) && channels.is(conv.groups)
+}
+
+/// Whether there is a template for a convolution of bytes, with weights of this shape: of words of channels, or depthwise.
+pub(crate) fn has_byte_template(conv: &Conv, weight: &TensorType) -> bool {
     let as_floats = TensorType { dtype: DType::F32, shape: weight.shape.clone() };
     let channels = weight.shape.get(1).and_then(Expr::as_int);
-    let padded = conv.padding.iter().any(|padding| *padding != (0, 0));
-    !padded
-        && channels.is_some_and(|channels| channels > 0 && channels % WORD == 0)
-        && has_pixel_template(conv, &as_floats)
+    let has_words = channels.is_some_and(|channels| channels > 0 && channels % WORD == 0);
+    let is_padded = conv.padding.iter().any(|padding| *padding != (0, 0));
+    // Words are read as they lie; single channels know their borders.
+    ((has_words && !is_padded) || is_depthwise(conv, weight)) && has_pixel_template(conv, &as_floats)
 }
 
 #[cfg(test)]

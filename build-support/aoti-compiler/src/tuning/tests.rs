@@ -2,9 +2,9 @@
 
 use super::key::Roles;
 use super::*;
+use crate::kernels::mapping::{Block, Split};
 use crate::loops::Program;
 use crate::loops::text::parse;
-use crate::schedule::mapping::{Block, Split};
 use crate::schedule::setting::Layout;
 use crate::schedule::{Setting, Way, decide, verify, ways};
 use crate::target::Target;
@@ -103,12 +103,12 @@ fn a_record_names_the_way_and_an_impossible_one_is_passed_over() {
         assert_eq!(crate::schedule::text::parse(&text).as_ref(), Ok(&schedule), "{text}");
     }
     let typical = settings(&program).swap_remove(0);
-    let Setting::Kernel { template, layout: Layout::Cpu { lanes, enough, .. } } = typical else {
+    let Setting::Kernel { algorithm, layout: Layout::Cpu { lanes, enough, .. } } = typical else {
         panic!("for a processor")
     };
     let layout = Layout::Cpu { split: Split::Axes(7), lanes, enough, block: Block::Rows(-3) };
     let mut records = Records::none();
-    records.set(key, Setting::Kernel { template, layout });
+    records.set(key, Setting::Kernel { algorithm, layout });
     let none = decide(program.clone(), &ranges, &target, &Records::none());
     assert_eq!(decide(program, &ranges, &target, &records), none);
 }

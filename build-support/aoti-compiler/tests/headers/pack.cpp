@@ -44,6 +44,8 @@ int main(int argc, char **argv) {
     const u8 *bytes = (const u8 *)from;
     if (strcmp(argv[1], "product_words") == 0)
       pack_product_words(run, bytes + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], (i32 *)to);
+    else if (strcmp(argv[1], "product_bytes") == 0)
+      pack_product(run, (const i8 *)bytes + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], to);
     else
       pack_tap_words(run, bytes, size, n[0], n[1], n[2], n[3], (i32 *)to);
   }

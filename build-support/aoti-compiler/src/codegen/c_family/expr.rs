@@ -1,7 +1,7 @@
 //! Integer expressions as C++.
 
 use crate::graph::Condition;
-use crate::select::Scratch;
+use crate::kernels::Scratch;
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 
 /// The C++ variable of a symbol.

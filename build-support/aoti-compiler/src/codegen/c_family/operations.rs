@@ -49,8 +49,8 @@ fn header_of(term: &Term) -> Option<Header> {
         | Term::Binary(
             BinaryOp::Special(_) | BinaryOp::Float(FloatBinary::NextAfter) | BinaryOp::Int(IntBinary::Gcd),
             ..,
-        ) => Some(Header::Special),
-        Term::Binary(BinaryOp::Int(IntBinary::Philox), ..) => Some(Header::Random),
+        ) => Some(Header::SPECIAL),
+        Term::Binary(BinaryOp::Int(IntBinary::Philox), ..) => Some(Header::RANDOM),
         Term::Unary(..)
         | Term::Binary(..)
         | Term::Literal(_)

@@ -2,9 +2,9 @@
 //! those that differ only in places, such as the steps of an unrolled recurrence, have one text.
 
 use crate::graph::ranges_of;
+use crate::kernels::PackedOperand;
 use crate::loops::{BufferId, Kernel, Program};
 use crate::schedule::uses::{operands, operands_mut, takes_whole};
-use crate::select::PackedOperand;
 use crate::symbolic::{Expr, Ranges};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,9 +7,9 @@ use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
+use crate::kernels::Scratch;
+use crate::kernels::mapping::CpuMapping;
 use crate::loops::{Attention, MatrixOperand, Program};
-use crate::schedule::mapping::CpuMapping;
-use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 
 pub(super) fn print(

@@ -1,4 +1,4 @@
-//! Matrix products as C++: calls of the chosen template, with the epilogue as a lambda.
+//! Matrix products as C++: calls of the chosen algorithm, with the epilogue as a lambda.
 
 use super::threads::{grain, grain_of, parallel, worker_scratch};
 use super::{KernelText, nest};
@@ -7,12 +7,12 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
-use crate::codegen::headers::blas_type;
 use crate::dtype::DType;
+use crate::kernels::gemm::{self, Operand, Tiling};
+use crate::kernels::mapping::{CpuMapping, Split};
+use crate::kernels::{Choice, Form, PackedOperand, Packing, all_rows_bytes};
 use crate::loops::{Axis, Kernel, MatMul, MatrixOperand, Stage};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{Block, CpuMapping, Split};
-use crate::select::{Choice, Form, Gemm, PackedOperand, Packing, all_rows_bytes, few_columns, few_rows};
 use crate::symbolic::{Expr, Symbol};
 use crate::target::templates::in_words;
 
@@ -65,7 +65,8 @@ struct Product<'a> {
     matmul: &'a MatMul,
     /// The element types of both operands.
     dtypes: [DType; 2],
-    gemm: Gemm,
+    own: gemm::Product,
+    tiling: Tiling,
     mapping: &'a CpuMapping,
     /// Rows of the largest register tile, where it is not the largest that there is.
     most: Option<i64>,
@@ -81,17 +82,13 @@ pub(super) fn matmul(
     (schedule, kernel): (&Schedule, &Kernel),
     parameters: &Parameters,
     matmul: &MatMul,
-    (gemm, choice): (Gemm, &Choice),
+    choice: &Choice,
     mapping: &CpuMapping,
     text: &mut KernelText,
 ) {
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let (row, column) = (&matrix[0], &matrix[1]);
-    // Tiles of more rows than there ever are need no code.
-    let most = match (mapping.block, few_rows(&row.extent)) {
-        (Block::Rows(most), few) => Some(few.map_or(most, |few| few.min(most))),
-        (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, few) => few,
-    };
+    let most = gemm::most_rows(matmul, mapping.block);
     // The template's own scratch is behind the rows that a worker keeps.
     let kept = all_rows_bytes(&schedule.program, kernel, &schedule.target);
     let scratch = match (worker_scratch(&choice.scratch), kept.is(0)) {
@@ -103,8 +100,10 @@ pub(super) fn matmul(
     let worker = worker_scratch(&choice.scratch);
     let panels = panel_type(matmul, choice);
     let dtypes = [&matmul.a, &matmul.b].map(|operand| schedule.program.buffers[operand.buffer].dtype);
-    let product = Product { matmul, dtypes, gemm, mapping, most, scratch, panels, rows, worker };
-    let depth = if gemm == Gemm::PackedWords { in_words(&matmul.depth) } else { matmul.depth.clone() };
+    let own = gemm::product(choice.algorithm, matmul, mapping.block);
+    let depth = if own.is_of_words { in_words(&matmul.depth) } else { matmul.depth.clone() };
+    let tiling = gemm::code(choice.algorithm).tiling;
+    let product = Product { matmul, dtypes, own, tiling, mapping, most, scratch, panels, rows, worker };
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&depth));
     let plan = match (product.is_on_units(), mapping.split) {
         (false, _) => String::new(),
@@ -134,29 +133,23 @@ fn single(batch: &[Axis]) -> String {
 
 impl Product<'_> {
     fn is_on_units(&self) -> bool {
-        matches!(self.gemm, Gemm::PackedOnUnits | Gemm::GeneralOnUnits)
+        self.tiling == Tiling::Units
     }
 
     /// Both operands and the epilogue.
     fn operands(&self, parameters: &Parameters) -> String {
         let matmul = self.matmul;
         let [.., row, column] = &matmul.axes[..] else { unreachable!("a product has rows and columns") };
-        let a = if self.gemm == Gemm::PackedWords {
+        let a = if self.own.is_of_words {
             words_text(parameters, &matmul.a)
         } else {
             matrix_text(parameters, &matmul.a, self.dtypes[0], "a")
         };
-        let b = match self.gemm {
-            Gemm::PackedWords | Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedOnUnits => {
-                let element = self.panels;
-                format!(
-                    "const {element} *const b = (const {element} *){};\n",
-                    parameters.buffer(matmul.b.buffer)
-                )
-            }
-            Gemm::General | Gemm::GeneralOnUnits | Gemm::Any | Gemm::Library(_) => {
-                matrix_text(parameters, &matmul.b, self.dtypes[1], "b")
-            }
+        let b = if self.own.is_packed {
+            let (element, pointer) = (self.panels, parameters.buffer(matmul.b.buffer));
+            format!("const {element} *const b = (const {element} *){pointer};\n")
+        } else {
+            matrix_text(parameters, &matmul.b, self.dtypes[1], "b")
         };
         format!(
             "{a}{b}const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
@@ -198,7 +191,6 @@ impl Product<'_> {
     /// The call of the template for a part.
     fn call(&self, part: &Part) -> String {
         let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
-        let scratch = &self.scratch;
         let rows = match (self.matmul.row_epilogue.is_some(), part.is_whole) {
             (false, _) => String::new(),
             (true, None) if self.rows.is_empty() => ", row_epilogue".to_owned(),
@@ -208,33 +200,15 @@ impl Product<'_> {
                 format!(", [&](i64 first, i64 last) AOTI_LAMBDA {{ {unless}{finish} }}")
             }
         };
-        let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue{rows}");
-        match self.gemm {
-            Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedWords => {
-                format!("gemm_packed{}({panels});\n", most_rows(self.most))
-            }
-            Gemm::General => format!("gemm_general{}({panels});\n", self.most_rows_and_columns()),
-            Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
-            Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
-            Gemm::Library(library) => {
-                let library = blas_type(library).expect("kernels of processors ask libraries for processors");
-                format!("gemm_blas<{library}>(tile % tiles, m, n, k, a, b, {scratch}, epilogue);\n")
-            }
-            Gemm::Any => {
-                let sum = sum_type(self.matmul.dtype);
-                format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue{rows});\n")
-            }
-        }
-    }
-
-    /// The largest register tile and the columns of a product of few, as the template's arguments.
-    fn most_rows_and_columns(&self) -> String {
-        let columns = self.matmul.axes.last().and_then(|column| few_columns(&column.extent));
-        match (self.most, columns) {
-            (most, None) => most_rows(most),
-            (None, Some(columns)) => format!("<kGemmMost, {columns}>"),
-            (Some(most), Some(columns)) => format!("<{most}, {columns}>"),
-        }
+        let operand = |operand: &Operand| match operand {
+            Operand::Name(name) => (*name).to_owned(),
+            Operand::Rows => format!("{m0}, {m1}"),
+            Operand::Panels => format!("{p0}, {p1}"),
+            Operand::Worker => self.scratch.clone(),
+            Operand::Epilogue => format!("epilogue{rows}"),
+        };
+        let call = self.own.call.print(sum_type(self.matmul.dtype), operand);
+        format!("{call};\n")
     }
 
     /// Whole products as units of work.

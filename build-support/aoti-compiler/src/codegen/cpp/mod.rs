@@ -13,10 +13,10 @@ use super::c_family::operations::headers_of_terms;
 use super::c_family::starts::Started;
 use super::headers::Header;
 use crate::graph::Origin;
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind, RowOp};
+use crate::kernels::mapping::Mapping;
+use crate::kernels::{Algorithm, PackedOperand};
+use crate::loops::{BufferId, Kernel, KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::Mapping;
-use crate::select::{Conv, Gemm, PackedOperand, Template};
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
@@ -59,68 +59,31 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
         arguments: parameters.arguments().map(|buffer| (buffer, started.start(buffer))).collect(),
         symbols: parameters.symbols().collect(),
         packed: choice.packed.clone(),
-        headers: headers(kernel, choice.template),
+        headers: headers(kernel, choice.algorithm),
         external: None,
         weight: 1,
     };
-    match (&kernel.kind, choice.template) {
-        (KernelKind::Nest(nest), _) => {
+    match &kernel.kind {
+        KernelKind::Nest(nest) => {
             nest::print(schedule, &parameters, nest, (mapping, &choice.scratch), &mut text);
         }
-        (KernelKind::MatMul(matmul), Template::Gemm(gemm)) => {
-            contraction::matmul((schedule, kernel), &parameters, matmul, (gemm, choice), mapping, &mut text);
+        KernelKind::MatMul(matmul) => {
+            contraction::matmul((schedule, kernel), &parameters, matmul, choice, mapping, &mut text);
         }
-        (KernelKind::Convolution(conv), Template::Conv(algorithm)) => {
-            convolution::convolution(program, &parameters, conv, (algorithm, choice), mapping, &mut text);
+        KernelKind::Convolution(conv) => {
+            convolution::convolution(schedule, &parameters, conv, choice, mapping, &mut text);
         }
-        (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &choice.scratch, &mut text),
-        (KernelKind::Extern(own), _) => external::print(&parameters, own, &mut text),
-        (KernelKind::Attention(own), _) => {
+        KernelKind::Rows(rows) => rows::print(&parameters, rows, &choice.scratch, &mut text),
+        KernelKind::Extern(own) => external::print(&parameters, own, &mut text),
+        KernelKind::Attention(own) => {
             attention::print(program, &parameters, own, (mapping, &choice.scratch), &mut text);
-        }
-        (KernelKind::MatMul(_) | KernelKind::Convolution(_), _) => {
-            unreachable!("a verified schedule has templates of its kernels' kinds")
         }
     }
     text
 }
 
 /// The headers that a kernel needs beside `nest.h`.
-fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
-    let mut headers: BTreeSet<Header> = match template {
-        Template::Loops => &[],
-        Template::Gemm(Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedWords | Gemm::General) => {
-            [Header::Gemm].as_slice()
-        }
-        Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => &[Header::GemmUnits],
-        Template::Gemm(Gemm::Library(_)) => &[Header::GemmBlas],
-        Template::Gemm(Gemm::Any) => &[Header::ContractAny],
-        Template::Conv(Conv::Product) => &[Header::Gemm, Header::Conv],
-        Template::Conv(Conv::Depthwise) => &[Header::Conv, Header::Depthwise],
-        Template::Conv(Conv::Tiled) => &[Header::Conv],
-        Template::Conv(Conv::Pixels | Conv::PixelWords) => &[Header::Pixels],
-        Template::Conv(Conv::Winograd) => &[Header::Winograd],
-        Template::Conv(Conv::DepthwisePixels) => &[Header::DepthwisePixels],
-        Template::Conv(Conv::Any | Conv::Windows | Conv::TransposedAny) => {
-            &[Header::Conv, Header::ContractAny]
-        }
-        Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
-        Template::Attention => &[Header::Attention],
-        Template::Rows => header_of_rows(kernel),
-        Template::Extern => &[Header::Extern],
-    }
-    .iter()
-    .copied()
-    .collect();
-    headers.extend(headers_of_terms(kernel));
-    headers
-}
-
-fn header_of_rows(kernel: &Kernel) -> &'static [Header] {
-    let KernelKind::Rows(rows) = &kernel.kind else { return &[] };
-    match rows.op {
-        RowOp::Matrices(_) => &[Header::Linalg],
-        RowOp::Fourier(_) => &[Header::Fourier],
-        RowOp::Scan(_) | RowOp::Sort(_) | RowOp::SearchSorted { .. } => &[Header::Rows],
-    }
+fn headers(kernel: &Kernel, algorithm: &Algorithm) -> BTreeSet<Header> {
+    let own = (algorithm.headers)(kernel).iter().map(|file| Header::named(file));
+    own.chain(headers_of_terms(kernel)).collect()
 }

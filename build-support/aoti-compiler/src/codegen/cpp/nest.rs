@@ -7,10 +7,10 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
+use crate::kernels::mapping::{CpuMapping, Lanes, Split};
+use crate::kernels::{Scratch, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{CpuMapping, Lanes, Split};
-use crate::select::{Scratch, row_bytes};
 use crate::symbolic::Expr;
 use std::fmt::Write;
 

@@ -7,8 +7,8 @@ use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
 use crate::fourier::{Form, Fourier, Plan, Way};
 use crate::graph::ScanOp;
+use crate::kernels::Scratch;
 use crate::loops::{RowOp, RowOperation};
-use crate::select::Scratch;
 
 pub(super) fn print(parameters: &Parameters, rows: &RowOperation, scratch: &Scratch, text: &mut KernelText) {
     let name = |index: usize| parameters.buffer(rows.inputs[index]);

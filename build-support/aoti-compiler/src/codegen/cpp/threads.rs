@@ -2,8 +2,8 @@
 
 use crate::codegen::c_family::expr::{scalar, worker_bytes};
 use crate::codegen::c_family::indent;
-use crate::schedule::mapping::Grain;
-use crate::select::Scratch;
+use crate::kernels::Scratch;
+use crate::kernels::mapping::Grain;
 
 /// Units of work on all threads: the body does those from `begin` to `end`, which are `grain` or more where there are as many,
 /// on the thread `worker`.

@@ -8,8 +8,8 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
+use crate::kernels::mapping::{Multiplier, Tile};
 use crate::loops::{Attention, MatrixOperand, Program};
-use crate::schedule::mapping::{Multiplier, Tile};
 use crate::symbolic::{Expr, NoRanges};
 
 pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention, tile: &Tile) -> Printed {

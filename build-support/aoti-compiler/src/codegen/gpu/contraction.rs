@@ -8,9 +8,9 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
+use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
+use crate::kernels::mapping::{Multiplier, Tile};
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage, Storage};
-use crate::schedule::mapping::{Multiplier, Tile};
-use crate::schedule::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
 

@@ -4,10 +4,11 @@ use super::{DeviceText, index_type, print_kernel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::{FunctionId, join_origins};
 use crate::codegen::run::{Call, Callees, Launch, LaunchPart, LaunchShape, Library, Operands};
+use crate::kernels::LibraryProduct;
+use crate::kernels::gemm::library::library_product;
 use crate::loops::{KernelId, KernelKind};
 use crate::names::{Language, Namer};
 use crate::schedule::Schedule;
-use crate::select::{LibraryProduct, library_product};
 use crate::symbolic::{RangeTable, Symbol};
 use cranelift_entity::PrimaryMap;
 use indexmap::IndexMap;
@@ -87,7 +88,7 @@ impl Functions<'_> {
 /// What a library is asked for instead of a kernel, where one was chosen.
 fn product(schedule: &Schedule, id: KernelId) -> Option<LibraryProduct> {
     let KernelKind::MatMul(matmul) = &schedule.program.kernels[id].kind else { return None };
-    let is_chosen = schedule.choices[id].library().is_some();
+    let is_chosen = schedule.choices[id].algorithm.library().is_some();
     is_chosen.then(|| library_product(&schedule.program, matmul)).flatten()
 }
 

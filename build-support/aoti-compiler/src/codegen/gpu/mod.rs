@@ -18,10 +18,10 @@ use super::c_family::starts::Started;
 use super::c_family::terms::WIDEST_ACCESS;
 use super::headers::Header;
 use crate::graph::Origin;
+use crate::kernels::gemm::tensor_map::TensorMap;
+use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
-use crate::schedule::tensor_map::TensorMap;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::collections::BTreeSet;
 

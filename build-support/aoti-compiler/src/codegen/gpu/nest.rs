@@ -6,8 +6,8 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
+use crate::kernels::mapping::{Along, Rows, Teams, is_row, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
-use crate::schedule::mapping::{Along, Rows, Teams, is_row, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
 

@@ -6,9 +6,9 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
+use crate::kernels::axis_ops::{matrix_bytes, sorting};
+use crate::kernels::mapping::IndexWidth;
 use crate::loops::{RowOp, RowOperation, Sorting};
-use crate::schedule::mapping::IndexWidth;
-use crate::select::{matrix_bytes, sorting};
 use crate::symbolic::{Expr, NoRanges};
 
 /// Runs that are sorted by blocks, or merged by all threads.

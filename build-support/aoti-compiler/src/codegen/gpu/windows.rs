@@ -7,9 +7,9 @@ use crate::codegen::c_family::expr::symbol_name;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
+use crate::kernels::conv::windows::{PixelBlock, PlaneBlock, WindowBlock, Windows, window_blocks};
+use crate::kernels::mapping::Tile;
 use crate::loops::{Channels, ConvShape, Convolution, Program};
-use crate::schedule::mapping::Tile;
-use crate::select::windows::{PixelBlock, PlaneBlock, WindowBlock, Windows, window_blocks};
 use crate::symbolic::{Expr, NoRanges};
 
 pub(super) fn print(program: &Program, parameters: &Parameters, conv: &Convolution, tile: &Tile) -> Printed {

@@ -8,7 +8,7 @@ use crate::codegen::c_family::expr::{
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::codegen::foreign::comment;
-use crate::select::Scratch;
+use crate::kernels::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 

@@ -2,9 +2,9 @@
 
 use super::{Action, Allocate};
 use crate::graph::{SymbolSource, size_text};
+use crate::kernels::Scratch;
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
 use crate::schedule::memory::{LateId, MemoryPlan};
-use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Whether a part of a buffer is free for a temporary buffer from the first use of that on.
 
-use super::super::axes::table;
 use super::super::uses::{Placed, Uses, operands, placed_stages, takes_whole};
 use super::{Part, keeps};
+use crate::loops::ranges_over;
 use crate::loops::{Access, Axis, Effect, Index, Kernel, KernelKind, Program, Stage, Step};
 use crate::symbolic::{Expr, Interval, Ranges};
 
@@ -72,7 +72,7 @@ impl Place<'_> {
         let mut changes = Vec::new();
         for (position, kernel) in positions.filter_map(|position| Some((position, self.kernel(position)?))) {
             for (number, (axes, stage)) in placed_stages(kernel).into_iter().enumerate() {
-                let bounds = table(self.ranges, &[&axes], &[]);
+                let bounds = ranges_over(self.ranges, &[&axes], &[]);
                 for effect in &stage.effects {
                     let Effect::Store { access, .. } = effect else { continue };
                     if access.buffer != self.part.of {
@@ -102,7 +102,7 @@ impl Place<'_> {
         }
         let mut copies = usize::from(position == self.copy);
         for (number, (axes, stage)) in placed_stages(kernel).into_iter().enumerate() {
-            let bounds = table(self.ranges, &[&axes], &[]);
+            let bounds = ranges_over(self.ranges, &[&axes], &[]);
             let is_apart = |access: &Access| access.buffer != to || self.is_apart(access, &bounds);
             let reads_old = |access: &Access| {
                 let read = extents(access, &bounds);

@@ -4,8 +4,8 @@
 use super::{MemoryPlan, most};
 use crate::dtype::DType;
 use crate::graph::{SymbolInfo, extremes_of};
+use crate::kernels::{Choice, Scratch};
 use crate::loops::{BufferId, KernelId, Program, Storage};
-use crate::select::{Choice, Scratch};
 use crate::symbolic::{Expr, Ranges};
 use cranelift_entity::{PrimaryMap, entity_impl};
 use std::collections::{BTreeMap, BTreeSet};

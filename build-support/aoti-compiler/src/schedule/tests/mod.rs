@@ -11,9 +11,9 @@ mod questions;
 use super::*;
 use crate::graph::Graph;
 use crate::graph::text::parse;
+use crate::kernels::mapping::{GpuMapping, Lanes, Meeting, Multiplier, Scattering, Split, Tile};
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
-use crate::schedule::mapping::{GpuMapping, Lanes, Meeting, Multiplier, Scattering, Split, Tile};
 use crate::target::GpuTarget;
 use crate::tuning::{Answer, Question};
 

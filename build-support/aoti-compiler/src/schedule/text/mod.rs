@@ -31,36 +31,3 @@ mod tests;
 
 pub use parse::parse;
 pub use print::{print, print_short};
-
-use crate::select::{Conv, Gemm, Template};
-use crate::target::MathLibrary;
-
-/// Templates and the words for them.
-const TEMPLATES: &[(Template, &str)] = &[
-    (Template::Loops, "loops"),
-    (Template::Gemm(Gemm::Packed), "gemm.packed"),
-    (Template::Gemm(Gemm::PackedNarrow), "gemm.packed-narrow"),
-    (Template::Gemm(Gemm::PackedWords), "gemm.packed-words"),
-    (Template::Gemm(Gemm::General), "gemm.general"),
-    (Template::Gemm(Gemm::PackedOnUnits), "gemm.packed-on-units"),
-    (Template::Gemm(Gemm::GeneralOnUnits), "gemm.general-on-units"),
-    (Template::Gemm(Gemm::Any), "gemm.any"),
-    (Template::Gemm(Gemm::Library(MathLibrary::CublasLt)), "gemm.cublaslt"),
-    (Template::Gemm(Gemm::Library(MathLibrary::HipblasLt)), "gemm.hipblaslt"),
-    (Template::Gemm(Gemm::Library(MathLibrary::OpenBlas)), "gemm.openblas"),
-    (Template::Gemm(Gemm::Library(MathLibrary::OneDnn)), "gemm.onednn"),
-    (Template::Conv(Conv::Product), "conv.product"),
-    (Template::Conv(Conv::Depthwise), "conv.depthwise"),
-    (Template::Conv(Conv::Tiled), "conv.tiled"),
-    (Template::Conv(Conv::Pixels), "conv.pixels"),
-    (Template::Conv(Conv::PixelWords), "conv.pixel-words"),
-    (Template::Conv(Conv::Winograd), "conv.winograd"),
-    (Template::Conv(Conv::DepthwisePixels), "conv.depthwise_pixels"),
-    (Template::Conv(Conv::Windows), "conv.windows"),
-    (Template::Conv(Conv::Any), "conv.any"),
-    (Template::Conv(Conv::Transposed), "conv.transposed"),
-    (Template::Conv(Conv::TransposedAny), "conv.transposed_any"),
-    (Template::Attention, "attention"),
-    (Template::Rows, "rows"),
-    (Template::Extern, "extern"),
-];

@@ -1,15 +1,14 @@
 //! Parses schedules. Buffers and templates exist when they are mentioned; all else is the verifier's business.
 
-use super::TEMPLATES;
 use crate::diagnostic::Diagnostics;
-use crate::loops::{self, Buffer, BufferId, KernelId};
-use crate::schedule::Schedule;
-use crate::schedule::mapping::{
+use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
     Scattering, Split, Teams, Tile,
 };
+use crate::kernels::{Algorithm, Choice, Expansion, Form, PackedOperand, Packing, Scratch};
+use crate::loops::{self, Buffer, BufferId, KernelId};
+use crate::schedule::Schedule;
 use crate::schedule::memory::{LateId, MemoryPlan};
-use crate::select::{Choice, Expansion, Form, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
 use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32};
 use crate::text::{Cursor, SyntaxError};
@@ -105,7 +104,7 @@ fn buffer(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<BufferId, Syntax
 
 fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxError> {
     cursor.expect_word("choose")?;
-    let template = template(cursor)?;
+    let algorithm = algorithm(cursor)?;
     let mut packed = Vec::new();
     while cursor.eat_word("pack") {
         let buffer = buffer(cursor, buffers)?;
@@ -117,13 +116,12 @@ fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxEr
         let units = if cursor.eat_word("units") { Some(cursor.expression()?) } else { None };
         scratch = Scratch { shared, worker, units };
     }
-    Ok(Choice { template, packed, scratch })
+    Ok(Choice { algorithm, packed, scratch })
 }
 
-pub(super) fn template(cursor: &mut Cursor<'_>) -> Result<Template, SyntaxError> {
+pub(super) fn algorithm(cursor: &mut Cursor<'_>) -> Result<&'static Algorithm, SyntaxError> {
     let word = cursor.word()?;
-    let template = TEMPLATES.iter().find(|(_, name)| *name == word).map(|(template, _)| *template);
-    template.ok_or_else(|| cursor.error(format!("`{word}` is not a template")))
+    Algorithm::named(word).ok_or_else(|| cursor.error(format!("`{word}` is not an algorithm")))
 }
 
 pub(super) fn split(cursor: &mut Cursor<'_>) -> Result<Split, SyntaxError> {

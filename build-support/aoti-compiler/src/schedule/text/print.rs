@@ -1,14 +1,13 @@
 //! Prints schedules.
 
-use super::TEMPLATES;
 use crate::graph::text::{Detail, bracketed, quoted};
-use crate::loops;
-use crate::schedule::Schedule;
-use crate::schedule::mapping::{
+use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
     Scattering, Split, Teams, Tile,
 };
-use crate::select::{Choice, Form, Packing, Scratch, Template};
+use crate::kernels::{Choice, Form, Packing, Scratch};
+use crate::loops;
+use crate::schedule::Schedule;
 use crate::target::{MathLibrary, Target, Tf32};
 use std::fmt::Write;
 
@@ -62,7 +61,7 @@ fn libraries(named: &[MathLibrary]) -> String {
 }
 
 fn choice(choice: &Choice) -> Vec<String> {
-    let mut lines = vec![format!("choose {}", template_text(choice.template))];
+    let mut lines = vec![format!("choose {}", choice.algorithm.word)];
     for packed in &choice.packed {
         let (form, sizes) = form_words(&packed.form);
         lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
@@ -100,11 +99,6 @@ fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
         }
         Form::Expanded(ref expansion) => expansion.words(),
     }
-}
-
-pub(super) fn template_text(template: Template) -> &'static str {
-    let known = TEMPLATES.iter().find(|(own, _)| *own == template);
-    known.expect("every template has a word").1
 }
 
 pub(super) fn split_text(split: Split) -> String {

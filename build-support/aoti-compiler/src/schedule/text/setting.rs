@@ -1,16 +1,16 @@
 //! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`, `parts 16`,
 //! `channels-last`.
 
-use super::parse::{block, blocks, lanes, meeting, multiplier, pair, rows, split, template};
+use super::parse::{algorithm, block, blocks, lanes, meeting, multiplier, pair, rows, split};
 use super::print::{
-    block_text, blocks_text, lanes_text, meeting_text, multiplier_text, rows_text, split_text, template_text,
+    block_text, blocks_text, lanes_text, meeting_text, multiplier_text, rows_text, split_text,
 };
 use crate::diagnostic::Diagnostics;
+use crate::kernels::mapping::Block;
 use crate::loops::Channels;
 use crate::passes::PARTS;
 use crate::schedule::hold::Held;
 use crate::schedule::joints::Joint;
-use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
 use crate::text::{Cursor, SyntaxError};
 use std::fmt;
@@ -18,14 +18,14 @@ use std::str::FromStr;
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (template, layout) = match self {
-            Setting::Kernel { template, layout } => (template, layout),
+        let (algorithm, layout) = match self {
+            Setting::Kernel { algorithm, layout } => (algorithm, layout),
             Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
             Setting::Parts(parts) => return write!(f, "{PARTS} {parts}"),
             Setting::Held(held) => return f.write_str(held_text(*held)),
             Setting::Channels(place) => return f.write_str(place.name()),
         };
-        f.write_str(template_text(*template))?;
+        f.write_str(algorithm.word)?;
         match layout {
             Layout::Cpu { split, lanes, enough, block } => {
                 let (split, lanes) = (split_text(*split), lanes_text(*lanes));
@@ -55,7 +55,7 @@ impl Setting {
     /// What it is a setting of: a template, or a kind of question.
     pub fn kind(&self) -> &'static str {
         match self {
-            Setting::Kernel { template, .. } => template_text(*template),
+            Setting::Kernel { algorithm, .. } => algorithm.word,
             Setting::Pair(_) => "pair",
             Setting::Held(_) => "rows held",
             Setting::Parts(_) => "parts",
@@ -96,7 +96,7 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     if cursor.eat_word(PARTS) {
         return Ok(Setting::Parts(cursor.number()?));
     }
-    let template = template(cursor)?;
+    let algorithm = algorithm(cursor)?;
     let layout = if cursor.eat_word("split") {
         let split = split(cursor)?;
         let lanes = lanes(cursor)?;
@@ -120,5 +120,5 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     } else {
         Layout::Fixed
     };
-    Ok(Setting::Kernel { template, layout })
+    Ok(Setting::Kernel { algorithm, layout })
 }

@@ -160,7 +160,7 @@ fn faults_are_located() {
     let message = |from: &str, to: &str| {
         parse(&CPU.replacen(from, to, 1)).expect_err("it does not parse").0[0].message.clone()
     };
-    assert!(message("gemm.packed", "gemm.fast").contains("`gemm.fast` is not a template"));
+    assert!(message("gemm.packed", "gemm.fast").contains("`gemm.fast` is not an algorithm"));
     assert!(message("-v3\" {", "-v3\" library \"blas\" {").contains("there is no such library"));
     assert!(message("place b2", "place b9").contains("no such buffer"));
     assert!(message("lanes inner", "lanes sideways").contains("`one`, `inner` or `outer`"));

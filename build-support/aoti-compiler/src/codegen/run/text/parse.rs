@@ -7,9 +7,9 @@ use crate::codegen::run::{
 };
 use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
+use crate::kernels::Scratch;
 use crate::loops::KernelId;
 use crate::schedule::memory::LateId;
-use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use crate::text::{Cursor, SyntaxError};
 

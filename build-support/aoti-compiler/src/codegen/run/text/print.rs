@@ -5,7 +5,7 @@ use crate::codegen::run::{
     Place, Pointer, Product, Read, RunPlan,
 };
 use crate::graph::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
-use crate::select::Scratch;
+use crate::kernels::Scratch;
 
 /// The whole plan; [`super::parse`] gives it back.
 pub fn print(plan: &RunPlan) -> String {

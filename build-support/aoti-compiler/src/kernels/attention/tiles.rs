@@ -1,0 +1,184 @@
+//! Attention on the threads of a GPU: who multiplies, how many queries a block has, and how many of their keys it looks at
+//! at a time.
+
+use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
+use crate::loops::{Attention, Program};
+use crate::symbolic::Expr;
+use crate::target::{GpuTarget, MatrixShape};
+
+/// Queries that are few: all threads of a block go over their keys, and each holds a part of the mean of every one.
+const FEW_QUERIES: i64 = 4;
+/// Threads of a block for them: the more, the more keys are on their way.
+const FEW_THREADS: i64 = 512;
+/// Keys that such a block looks at at a time.
+const FEW_KEYS: i64 = 128;
+/// Blocks of them that keep a large GPU busy.
+const FEW_BLOCKS: i64 = 160;
+/// The matrix instruction that the template for matrix units is made of.
+const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
+/// Queries of each warp of a block on matrix units.
+const UNITS_QUERIES: i64 = 16;
+/// Heads up to this width are multiplied by one instruction of a warpgroup at most.
+const UNITS_WIDTH: i64 = 256;
+/// Threads of the two warpgroups that compute where a third only copies, and threads of that (`kComputers` and
+/// `kCopiers` of `gpu/roles.h`).
+const COMPUTERS: i64 = 256;
+const COPIERS: i64 = 128;
+/// Columns of a block of shared memory there, which rows are rounded up to.
+const UNITS_COLUMNS: i64 = 64;
+/// Threads of a block elsewhere.
+const THREADS: i64 = 256;
+/// Keys of a tile elsewhere (`kScoreKeys` of `gpu/attention.h`): one for each of the threads that share a query.
+const KEYS: i64 = 32;
+/// Bytes of a tile up to which keys and values lie apart there.
+const APART: i64 = 48 * 1024;
+/// Blocks from which on a large GPU is busy.
+const MANY_BLOCKS: i64 = 256;
+/// The part of the cache that keys and values may fill, the rest being for queries and results; a half is as good on an H200.
+const CACHE_PART: i64 = 3;
+/// Heads up to this width leave room in registers for twice the queries.
+const NARROW: i64 = 128;
+
+/// The tiles of one attention, of which rows are queries and columns keys; the first is taken without a record.
+pub(in crate::kernels) fn map(
+    program: &Program,
+    own: &Attention,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    let (outer, column) = own.axes.split_at(own.axes.len() - 1);
+    let (batch, query) = outer.split_at(outer.len() - 1);
+    let [width, columns] = [&own.depth, &column[0].extent].map(|size| size.as_int().unwrap_or(0));
+    let queries = query[0].extent.as_int();
+    let batches = Expr::product(batch.iter().map(|axis| &axis.extent)).as_int().unwrap_or(1);
+    // A size that is not known is taken to be large.
+    let blocks = |rows: i64| {
+        queries.map_or(i64::MAX, |count| count.saturating_add(rows - 1) / rows).saturating_mul(batches)
+    };
+    if let Some(rows) = queries.filter(|count| (1..=FEW_QUERIES).contains(count)) {
+        let keys = own.key().extent.as_int().unwrap_or(i64::MAX);
+        let tile = |sharers: i64| Tile {
+            by: Multiplier::Few,
+            rows,
+            columns: KEYS,
+            threads: FEW_THREADS,
+            copiers: 0,
+            blocks: sharers,
+            heads: 1,
+            shared: 0,
+            index,
+        };
+        let sharers = sharers(blocks(rows), keys / FEW_KEYS, target);
+        return if sharers == 1 { vec![tile(1)] } else { vec![tile(sharers), tile(1)] };
+    }
+    let widest = width.max(columns);
+    let heads = heads_by_turns(program, own, width + columns, target).min(batches.max(1));
+    if has_units(program, own, target) && widest <= UNITS_WIDTH {
+        let threads = |rows: i64| rows / UNITS_QUERIES * target.warp;
+        let tile = |(rows, keys)| Tile {
+            by: Multiplier::Units,
+            rows,
+            columns: keys,
+            threads: threads(rows),
+            copiers: if threads(rows) == COMPUTERS { COPIERS } else { 0 },
+            blocks: 1,
+            heads,
+            shared: shared_by_units(rows, keys, width, columns),
+            index,
+        };
+        let tiles = units_sizes(widest, blocks(128) >= MANY_BLOCKS).iter().copied().map(tile);
+        let fitting: Vec<Tile> = tiles.filter(|tile| tile.shared <= target.max_shared_bytes).collect();
+        if !fitting.is_empty() {
+            return fitting;
+        }
+    }
+    // Twice the queries where registers hold them; first where that keeps the device busy.
+    let rows: &[i64] = match (widest <= NARROW, blocks(32) >= MANY_BLOCKS) {
+        (true, true) => &[32, 16],
+        (true, false) => &[16, 32],
+        (false, _) => &[16],
+    };
+    let (by, threads) = (Multiplier::Threads, THREADS);
+    let shared = |rows: i64| shared_by_threads(rows, width, columns);
+    let tile = |&rows: &i64| Tile {
+        by,
+        rows,
+        columns: KEYS,
+        threads,
+        copiers: 0,
+        blocks: 1,
+        heads,
+        shared: shared(rows),
+        index,
+    };
+    rows.iter().map(tile).collect()
+}
+
+/// How many blocks share the keys of a few queries, so many of them at a time: as many as keep the device busy.
+fn sharers(blocks: i64, pieces: i64, target: &GpuTarget) -> i64 {
+    let fits = |sharers: &i64| {
+        *sharers <= pieces
+            && blocks.saturating_mul(*sharers) <= FEW_BLOCKS
+            && *sharers <= target.cluster_blocks
+    };
+    [8, 4, 2].into_iter().find(fits).unwrap_or(1)
+}
+
+/// Heads whose tiles are computed by turns. Where later queries see more keys, those of all heads that see the most begin first,
+/// so that blocks are through at about one time; but no more heads than have their keys and values in the cache together.
+fn heads_by_turns(program: &Program, own: &Attention, columns: i64, target: &GpuTarget) -> i64 {
+    let size =
+        i64::try_from(program.buffers[own.keys.buffer].dtype.size()).expect("sizes of elements are small");
+    let keys = own.reach.as_ref().and_then(|_| own.key().extent.as_int());
+    let bytes = keys.and_then(|keys| keys.checked_mul(columns * size)).unwrap_or(i64::MAX);
+    (target.cache_bytes / CACHE_PART / bytes.max(1)).max(1)
+}
+
+/// Queries and keys of a tile on matrix units, the first of them taken without a record. Measured on an H100: narrow heads leave
+/// room for three blocks on a multiprocessor, which hide each other's softmax; wide ones want keys to be read for many queries.
+fn units_sizes(widest: i64, is_busy: bool) -> &'static [(i64, i64)] {
+    match (widest, is_busy) {
+        (..=64, _) => &[(64, 64), (128, 128), (64, 128), (128, 64)],
+        (65..=NARROW, true) => &[(128, 128), (64, 64), (128, 64)],
+        (65..=NARROW, false) => &[(64, 64), (128, 128), (128, 64)],
+        (_, true) => &[(128, 64), (64, 64)],
+        (_, false) => &[(64, 64), (128, 64)],
+    }
+}
+
+/// Bytes of a tile of queries, and of two of keys and of values each, one of which is multiplied while the other comes.
+fn shared_by_units(rows: i64, keys: i64, width: i64, columns: i64) -> i64 {
+    let [width, columns] =
+        [width, columns].map(|size| (size + UNITS_COLUMNS - 1) / UNITS_COLUMNS * UNITS_COLUMNS);
+    2 * (rows * width + 2 * keys * (width + columns))
+}
+
+/// Whether matrix units multiply the operands as they are, and the weights as the program rounds them.
+fn has_units(program: &Program, own: &Attention, target: &GpuTarget) -> bool {
+    let operands = [&own.queries, &own.keys, &own.values];
+    own.dtype.is_half()
+        && operands.iter().all(|operand| program.buffers[operand.buffer].dtype == own.dtype)
+        && target.matrix_shapes.contains(&INSTRUCTION)
+}
+
+/// Bytes of tiles in `f32`, as `AttendTile` of the header lays them out.
+fn shared_by_threads(rows: i64, width: i64, columns: i64) -> i64 {
+    let depth = (width + 3) / 4 * 4;
+    let pitch = ((depth / 4) | 1) * 4;
+    let bytes = |right: i64| 4 * (rows * (depth + KEYS) + KEYS * right);
+    let apart = bytes(pitch + columns);
+    if apart <= APART { apart } else { bytes(pitch.max(columns)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(COMPUTERS, number("gpu/roles.h", "kComputers"));
+        assert_eq!(COPIERS, number("gpu/roles.h", "kCopiers"));
+        assert_eq!(KEYS, number("gpu/attention.h", "kScoreKeys"));
+    }
+}

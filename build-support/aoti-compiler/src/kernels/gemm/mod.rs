@@ -1,0 +1,379 @@
+//! Matrix products. An algorithm is a file with a row of [`ALGORITHMS`].
+
+mod any;
+mod general;
+mod general_units;
+pub(crate) mod library;
+mod packed;
+mod packed_narrow;
+mod packed_units;
+mod packed_words;
+mod register_tiles;
+pub(crate) mod tensor_map;
+pub(crate) mod tiles;
+mod units;
+
+use super::laid::Laid;
+use super::mapping::Block;
+use super::scratch::{PANEL, behind_rows};
+use super::{
+    Algorithm, Call, Candidate, Choice, Form, PackedOperand, Packing, Parameter, Scratch, kind_of_weights,
+    typical,
+};
+use crate::cost::{Cost, Item};
+use crate::dtype::DType;
+use crate::loops::{Kernel, MatMul, Program, Storage};
+use crate::symbolic::Expr;
+use crate::target::{CpuTarget, MathLibrary, Target};
+
+/// The algorithms; of those that cost the same the first is taken.
+pub(super) static ALGORITHMS: &[&Algorithm] = &[
+    &packed_words::PACKED_WORDS,
+    &general::GENERAL,
+    &general_units::GENERAL_ON_UNITS,
+    &packed_narrow::PACKED_NARROW,
+    &packed::PACKED,
+    &packed_units::PACKED_ON_UNITS,
+    &any::ANY,
+    &library::CUBLASLT,
+    &library::HIPBLASLT,
+    &library::OPENBLAS,
+    &library::ONEDNN,
+];
+
+/// What an algorithm for products does.
+pub(crate) struct Code {
+    /// Whether it computes this one on this target.
+    pub(super) applies: fn(&Site) -> bool,
+    /// What that costs.
+    pub(super) cost: fn(&Site) -> Cost,
+    /// The form in which it reads the right operand, where that is not the graph's.
+    pub(super) weights: fn(&Site) -> Option<Form>,
+    /// The memory that it needs behind the rows that a worker keeps.
+    pub(super) scratch: fn(&Site) -> Scratch,
+    /// How threads of a processor share it.
+    pub(crate) tiling: Tiling,
+    /// Whether it reads operands of other types than that which it multiplies.
+    pub(super) widens: bool,
+    /// The library that is asked first.
+    pub(super) library: Option<MathLibrary>,
+    /// Its call on processors, with register tiles as told.
+    pub(super) processors: Option<fn(&MatMul, Block) -> Product>,
+    /// Its part for GPUs.
+    pub(super) gpus: Option<OnGpus>,
+}
+
+/// What an algorithm does on GPUs: tiles of [`tiles`], by whoever multiplies them.
+pub(crate) struct OnGpus;
+
+/// What threads of a processor share of a product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tiling {
+    /// Register tiles of rows, or panels; how many rows tiles have at most can be told.
+    Registers,
+    /// Rows.
+    Row,
+    /// Blocks of tiles of matrix units, as the algorithm's own plan says.
+    Units,
+    /// Tiles that a library computes.
+    Library,
+}
+
+/// The call that computes a part of a product on a processor.
+pub(crate) struct Product {
+    /// Whether the left operand is one of bytes that is read as words.
+    pub(crate) is_of_words: bool,
+    /// Whether the right operand is in panels.
+    pub(crate) is_packed: bool,
+    /// The call.
+    pub(crate) call: Call<Operand>,
+}
+
+/// What a function for products is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operand {
+    /// Something that generated code has a name for.
+    Name(&'static str),
+    /// The first row of a part and the row behind its last.
+    Rows,
+    /// The same of panels.
+    Panels,
+    /// The memory of the thread that runs.
+    Worker,
+    /// What is done to sums, and then to rows that are complete.
+    Epilogue,
+}
+
+/// What functions for parts of rows and panels are given.
+const PART: [Operand; 8] = [
+    Operand::Rows,
+    Operand::Panels,
+    Operand::Name("n"),
+    Operand::Name("k"),
+    Operand::Name("a"),
+    Operand::Name("b"),
+    Operand::Worker,
+    Operand::Epilogue,
+];
+
+/// Rows of the largest register tile of any level (`kMainRows` of `gemm.h`).
+const TILE_ROWS: i64 = 14;
+/// Bytes of the left operand that are worked on at a time (`kBlockBytes` of `gemm.h`).
+const BLOCK_BYTES: i64 = 393_216;
+/// Bytes of a cache line.
+const LINE: i64 = 64;
+
+/// A product that is to be computed, and what several algorithms ask of it.
+pub(crate) struct Site<'a> {
+    program: &'a Program,
+    matmul: &'a MatMul,
+    target: &'a Target,
+    /// Rows, columns, depth.
+    sizes: [&'a Expr; 3],
+    /// The type that register tiles of a processor add up in; none where there are no such tiles.
+    sum: Option<DType>,
+}
+
+impl<'a> Site<'a> {
+    fn new(program: &'a Program, matmul: &'a MatMul, target: &'a Target) -> Site<'a> {
+        let rank = matmul.axes.len();
+        let sizes = [&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent, &matmul.depth];
+        let sum = tile_sum(matmul.dtype).filter(|_| matches!(target, Target::Cpu(_)));
+        Site { program, matmul, target, sizes, sum }
+    }
+
+    /// Whether a processor has register tiles for it.
+    fn has_tiles(&self) -> bool {
+        self.sum.is_some() && !packed_words::is_of_words(self)
+    }
+
+    /// Whether it has, and the right operand can be packed when a model is compiled.
+    fn is_packable(&self) -> bool {
+        self.has_tiles() && self.panels(false).is_some()
+    }
+
+    /// Whether weights are of a half type, of which some forms are half as many bytes as others.
+    fn is_of_halves(&self) -> bool {
+        self.is_packable() && self.matmul.dtype.size() < self.sum_type().size()
+    }
+
+    /// The type of sums.
+    fn sum_type(&self) -> DType {
+        self.sum.unwrap_or(self.matmul.dtype)
+    }
+
+    /// Bytes of an element of a panel.
+    fn element_bytes(&self) -> i64 {
+        bytes(self.sum_type())
+    }
+
+    /// Products of all batches.
+    fn multiply_adds(&self) -> f64 {
+        let positions: f64 = self.matmul.axes.iter().map(|axis| typical(&axis.extent)).product();
+        positions * typical(&self.matmul.depth)
+    }
+
+    fn batches(&self) -> f64 {
+        self.matmul.axes[..self.matmul.axes.len() - 2].iter().map(|axis| typical(&axis.extent)).product()
+    }
+
+    /// How many floats an element of a panel counts as: prices are those of floats, and of wider numbers vectors hold fewer.
+    fn floats(&self) -> f64 {
+        self.sum_type().size() as f64 / DType::F32.size() as f64
+    }
+
+    /// What it takes to multiply on vectors.
+    fn work(&self) -> Cost {
+        Cost::of(Item::Multiply, self.multiply_adds() * self.floats())
+    }
+
+    /// Elements of the right operand.
+    fn weights(&self) -> f64 {
+        let [_, n, k] = self.sizes;
+        typical(n) * typical(k)
+    }
+
+    /// What it takes to read this part of weights, where that depends on their form. Products of many rows hide that they are read.
+    fn read(&self, part: f64) -> Cost {
+        let exposed = (1.0 - typical(self.sizes[0]) / HIDING_ROWS).max(0.0);
+        if self.is_of_halves() {
+            Cost::of(kind_of_weights(self.program, self.target), self.weights() * part * exposed)
+        } else {
+            Cost::default()
+        }
+    }
+
+    /// What it takes to pack the right operand once in each run.
+    fn packs(&self) -> Cost {
+        Cost::of(Item::Packed, self.packed()).plus(&self.read(1.0))
+    }
+
+    /// Elements that are packed for all batches.
+    fn packed(&self) -> f64 {
+        let [_, n, k] = self.sizes;
+        self.batches() * typical(n) * typical(k) * self.floats()
+    }
+
+    /// The packing of a constant right operand that is the same in every batch, of wide or narrow elements.
+    fn panels(&self, narrow: bool) -> Option<Packing> {
+        let b = &self.matmul.b;
+        let is_constant = matches!(self.program.buffers[b.buffer].storage, Storage::Constant(_));
+        let read_elsewhere =
+            self.matmul.a.buffer == b.buffer || self.matmul.epilogue.reads().any(|buffer| buffer == b.buffer);
+        if !is_constant || read_elsewhere {
+            return None;
+        }
+        let (offset, row_stride, col_stride) =
+            (size(&b.offset)?, size(&b.row_stride)?, size(&b.column_stride)?);
+        let (k, n) = (size(&self.matmul.depth)?, size(self.sizes[1])?);
+        Some(Packing::Product { offset, row_stride, col_stride, k, n, narrow })
+    }
+
+    /// What packed panels are multiplied in: nothing where rows of the left operand are read in place without loss, else a copied
+    /// block of them.
+    fn packed_scratch(&self) -> Scratch {
+        let [m, _, k] = self.sizes;
+        if packed::reads_rows_in_place(self) {
+            Scratch::default()
+        } else {
+            packed::scratch(m, k, self.element_bytes(), self.target)
+        }
+    }
+
+    /// What the cheapest algorithm that asks no library costs.
+    fn cheapest(&self) -> Cost {
+        let prices = self.target.prices();
+        let codes = ALGORITHMS.iter().map(|algorithm| code(algorithm)).filter(|own| own.library.is_none());
+        let costs = codes.filter(|own| (own.applies)(self)).map(|own| (own.cost)(self));
+        costs.min_by(|a, b| prices.total(a).total_cmp(&prices.total(b))).unwrap_or_default()
+    }
+}
+
+/// The ways to compute a matrix product.
+pub(super) fn candidates(
+    program: &Program,
+    kernel: &Kernel,
+    matmul: &MatMul,
+    target: &Target,
+) -> Vec<Candidate> {
+    let site = Site::new(program, matmul, target);
+    let candidate = |algorithm: &&'static Algorithm| {
+        let own = code(algorithm);
+        (own.applies)(&site).then(|| {
+            let packed = (own.weights)(&site).map(|form| PackedOperand { buffer: matmul.b.buffer, form });
+            let scratch = behind_rows(&(own.scratch)(&site), program, kernel, target);
+            let choice = Choice { algorithm, packed: packed.into_iter().collect(), scratch };
+            Candidate { choice, cost: (own.cost)(&site) }
+        })
+    };
+    ALGORITHMS.iter().filter_map(candidate).collect()
+}
+
+/// What an algorithm for products does.
+pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
+    match &algorithm.code {
+        super::Code::Product(code) => code,
+        super::Code::Loops
+        | super::Code::Convolution(_)
+        | super::Code::Attention
+        | super::Code::Rows
+        | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
+    }
+}
+
+/// The ways to lay a product over the threads of a processor, and all its work.
+pub(super) fn on_processor(
+    matmul: &MatMul,
+    algorithm: &'static Algorithm,
+    target: &CpuTarget,
+) -> (Vec<Laid>, Expr) {
+    register_tiles::map(matmul, code(algorithm), target)
+}
+
+/// The call of a product on a processor.
+pub(crate) fn product(algorithm: &'static Algorithm, matmul: &MatMul, block: Block) -> Product {
+    let call = code(algorithm).processors.expect("a verified choice for a processor has a call");
+    call(matmul, block)
+}
+
+/// Rows whose products take as long as weights take to come from far away.
+const HIDING_ROWS: f64 = 28.0;
+
+/// The rows of a product that never fill the largest register tile.
+fn few_rows(rows: &Expr) -> Option<i64> {
+    rows.as_int().filter(|rows| *rows < TILE_ROWS).map(|rows| rows.max(1))
+}
+
+/// The columns of a product that do not fill a panel of floats, which packs and computes only the vectors of those.
+fn few_columns(columns: &Expr) -> Option<i64> {
+    columns.as_int().filter(|columns| *columns < PANEL).map(|columns| columns.max(1))
+}
+
+/// Rows of the largest register tile, where it is not the largest that there is: tiles of more rows than there ever are need
+/// no code.
+pub(crate) fn most_rows(matmul: &MatMul, block: Block) -> Option<i64> {
+    let few = few_rows(&matmul.axes[matmul.axes.len() - 2].extent);
+    match block {
+        Block::Rows(most) => Some(few.map_or(most, |few| few.min(most))),
+        Block::Typical | Block::WeightsOnce | Block::PixelsOnce => few,
+    }
+}
+
+/// The largest register tile as a template's argument; none for the largest that there is.
+fn most_rows_parameter(matmul: &MatMul, block: Block) -> Option<Parameter> {
+    most_rows(matmul, block).map(|most| most.to_string().into())
+}
+
+fn size(expr: &Expr) -> Option<usize> {
+    expr.as_int().and_then(|value| usize::try_from(value).ok())
+}
+
+/// Bytes of an element.
+fn bytes(dtype: DType) -> i64 {
+    i64::try_from(dtype.size()).expect("a few bytes")
+}
+
+/// Bytes of a block of copied rows of numbers of `size` bytes, of `least` rows where there are as many.
+fn left_block(m: &Expr, k: &Expr, size: i64, least: i64) -> Expr {
+    let rows = Expr::int(BLOCK_BYTES / size).floor_div(&k.maximum(&Expr::int(1)));
+    let stride = &super::scratch::round_up(k, LINE / size) + LINE / size;
+    &(&m.minimum(&rows.maximum(&Expr::int(least))) * &stride) * size
+}
+
+/// The right operand as the graph has it.
+fn as_it_is(_: &Site) -> Option<Form> {
+    None
+}
+
+/// The type that register tiles add products of elements of a type up in (`TileSum` of `tile.h`); none for those that have no
+/// such tiles. Products of numbers of one byte are those of what they are converted to.
+fn tile_sum(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::F16 | DType::Bf16 | DType::F32 => Some(DType::F32),
+        DType::F64 => Some(DType::F64),
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+    use crate::kernels::weight_form::PANEL_BYTES;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(TILE_ROWS, number("gemm.h", "kMainRows"));
+        assert_eq!(PANEL_BYTES, number("tile.h", "kPanelBytes"));
+        assert_eq!(BLOCK_BYTES, number("gemm.h", "kBlockBytes"));
+    }
+}

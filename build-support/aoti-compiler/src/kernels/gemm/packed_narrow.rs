@@ -1,0 +1,30 @@
+//! As [`super::packed`], with elements of a half type that are widened where they are read.
+
+use super::{Code, PART, Product, TILE_ROWS, Tiling, most_rows_parameter};
+use crate::cost::Item;
+use crate::kernels::{self, Algorithm, Call, typical};
+
+pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
+    word: "gemm.packed-narrow",
+    version: 1,
+    description: "GEMM, narrow weights prepacked",
+    headers: |_| &["gemm.h"],
+    code: kernels::Code::Product(Code {
+        applies: |site| site.is_of_halves(),
+        cost: |site| {
+            // Each tile of rows widens them again.
+            let tiles = (typical(site.sizes[0]) / TILE_ROWS as f64).ceil();
+            site.work().plus(&site.read(0.5)).and(Item::Widened, site.weights() * tiles)
+        },
+        weights: |site| site.panels(true).map(Into::into),
+        scratch: |site| site.packed_scratch(),
+        tiling: Tiling::Registers,
+        widens: false,
+        library: None,
+        processors: Some(|matmul, block| {
+            let call = Call::new("gemm_packed", PART).with(most_rows_parameter(matmul, block));
+            Product { is_of_words: false, is_packed: true, call }
+        }),
+        gpus: None,
+    }),
+};

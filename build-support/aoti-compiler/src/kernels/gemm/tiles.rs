@@ -1,0 +1,445 @@
+//! Tiles of contractions for GPUs: how many rows and columns a block computes at a time, and who multiplies.
+//!
+//! A large tile reads each operand less often; a small one leaves work for every multiprocessor. The largest that still
+//! gives every multiprocessor a tile is taken.
+
+use crate::dtype::DType;
+use crate::kernels::conv::windows::{WindowBlock, window_blocks};
+use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
+use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
+use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
+use crate::symbolic::Expr;
+use crate::target::{GpuTarget, Vendor};
+
+/// Rows of a product that is a matter of bandwidth.
+const FEW_ROWS: i64 = GpuTarget::FEW_ROWS;
+/// Rows or columns that large tiles would leave mostly empty.
+const NARROW: i64 = GpuTarget::SKINNY_ROWS;
+/// Columns that matrix units multiply by a few rows at a time: `gpu/skinny.h`.
+const FEW_COLUMNS: i64 = 16;
+/// Tiles that keep the multiprocessors of a large GPU busy.
+const ENOUGH_TILES: i64 = 96;
+/// Tiles of which some multiprocessor of an H100, of 132, has more than one.
+const SEVERAL_TILES: i64 = 133;
+/// Threads of a block.
+const THREADS: i64 = 256;
+/// Shared memory that is left to what templates declare.
+const KEPT_FREE: i64 = 6 * 1024;
+/// Neighbouring threads that make whole memory transactions.
+const SIDE_BY_SIDE: i64 = 32;
+
+/// Tiles of halves for matrix units, the first that keeps the device busy is taken. `gpu/units.h` can do these.
+const UNITS: [UnitTile; 5] = [
+    UnitTile { depth: 768, ..UnitTile::of(128, 256, 256, ENOUGH_TILES) },
+    UnitTile { depth: 384, ..UnitTile::of(128, 128, 256, ENOUGH_TILES) },
+    UnitTile { depth: 1024, most_blocks: 2, ..UnitTile::of(128, 128, 256, ENOUGH_TILES) },
+    UnitTile::of(64, 64, 128, ENOUGH_TILES),
+    UnitTile { depth: 256, most_blocks: 8, ..UnitTile::of(64, 64, 128, 60) },
+];
+/// The same where both operands are such as the copy engine brings (`gpu/unit_roles.h`): large tiles by threads with roles, where a
+/// multiprocessor has several. What it gains is that the next one is on its way while one is finished, measured on an H100.
+const BROUGHT_UNITS: [UnitTile; 7] = [
+    UnitTile { copiers: COPIERS, least: SEVERAL_TILES, ..UNITS[0] },
+    UNITS[0],
+    UnitTile { copiers: COPIERS, least: SEVERAL_TILES, ..UNITS[1] },
+    UNITS[1],
+    UNITS[2],
+    UNITS[3],
+    UNITS[4],
+];
+/// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
+const COPIERS: i64 = 128;
+/// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
+const SPAN: i64 = 32;
+const SPANS: i64 = 8 * 16 * (SPAN + RESULT_PAD) * 4;
+/// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
+/// end earlier, measured on an H100; so do more threads where a multiprocessor has one block. 64 by 64 stands twice: as many blocks
+/// as give a hundred are asked for first, and sixty are taken where the sums are too short to be shared by so many.
+const SPLIT_UNITS: [UnitTile; 7] = [
+    UnitTile::of(128, 128, 256, ENOUGH_TILES),
+    UnitTile::of(64, 64, 128, 264),
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(64, 64, 256, 100) },
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(64, 64, 256, 60) },
+    UnitTile::of(32, 32, 256, 140),
+    UnitTile::of(32, 32, 512, 90),
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(32, 32, 256, 60) },
+];
+/// Of a tile of ordinary units that blocks share, the sums of each.
+const PLAIN_DEPTH: i64 = 128;
+/// The tile of matrix units where sizes are not known, by its number among those for its kind of numbers.
+const TYPICAL_UNITS: usize = 1;
+const TYPICAL_BROUGHT_UNITS: usize = 2;
+/// Bytes of a piece along the depth, and pieces in the ring of `gpu/unit_fill.h` (`kRing`).
+const UNIT_BYTES: i64 = ROW_BYTES;
+const RING: i64 = 4;
+/// Rows and columns of `f32` up to which slices of a block share the depth of a longer piece.
+const SLICED: i64 = 64;
+/// Floats between rows of results there, beside the columns (`kResultPad`).
+const RESULT_PAD: i64 = 8;
+/// Rows and columns of tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
+const PLAIN: [(i64, i64); 4] = [(128, 128), (64, 64), (32, 32), (16, 32)];
+/// The tile of ordinary units where sizes are not known.
+const TYPICAL_PLAIN: (i64, i64) = (64, 64);
+
+/// A tile for matrix units.
+#[derive(Clone, Copy)]
+struct UnitTile {
+    rows: i64,
+    columns: i64,
+    threads: i64,
+    /// The least length of the sums of a block: they hide how long a large tile takes to begin and to end, and how long blocks
+    /// that share one wait for each other.
+    depth: i64,
+    /// The number of blocks from which on it is taken.
+    least: i64,
+    /// Blocks that may share a tile at most.
+    most_blocks: i64,
+    /// Threads beside these that have the operands brought; or 0.
+    copiers: i64,
+}
+
+impl UnitTile {
+    /// One that no blocks share, whatever the length of its sums.
+    const fn of(rows: i64, columns: i64, threads: i64, least: i64) -> UnitTile {
+        UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1, copiers: 0 }
+    }
+
+    /// How many blocks share a tile: as few as make enough of them, where the sums are long enough.
+    fn blocks(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
+        let most = self.most_blocks.min(target.cluster_blocks);
+        contraction.sharers((self.rows, self.columns), self.depth, most, self.least)
+    }
+
+    /// Whether that many keep the device busy.
+    fn is_busy(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
+        let tiles = contraction.tiles(self.rows, self.columns);
+        let long = contraction.depth.as_int().is_none_or(|depth| depth >= self.depth);
+        long && tiles
+            .is_some_and(|tiles| tiles.saturating_mul(self.blocks(contraction, target)) >= self.least)
+    }
+
+    /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results.
+    fn shared(&self, contraction: &Contraction) -> i64 {
+        let sliced = contraction.size == 4 && self.rows + self.columns <= SLICED;
+        let piece = if sliced { self.threads } else { UNIT_BYTES };
+        let depth = contraction.depth.as_int();
+        let pieces =
+            depth.map_or(RING, |depth| ((depth * contraction.size + piece - 1) / piece).clamp(1, RING));
+        let results = self.rows * (self.columns + RESULT_PAD) * 4;
+        // The ring of threads with roles holds pieces of the next tile too.
+        let roles = if self.copiers > 0 { RING * (self.rows + self.columns) * piece + SPANS } else { 0 };
+        (pieces * (self.rows + self.columns) * piece).max(results).max(roles)
+    }
+
+    /// The same on a device. On those of other vendors the same text is multiplied by threads, whose memory it declares
+    /// itself.
+    fn shared_on(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
+        if target.vendor == Vendor::Nvidia { self.shared(contraction) } else { 0 }
+    }
+
+    fn fits(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
+        self.shared_on(contraction, target) + KEPT_FREE <= target.max_shared_bytes
+    }
+
+    fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
+        let UnitTile { rows, columns, threads, copiers, .. } = *self;
+        let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
+        let by = match contraction.kind {
+            Kind::Rounded => Multiplier::RoundedUnits,
+            Kind::Halves | Kind::Split | Kind::Other => Multiplier::Units,
+        };
+        Tile { by, rows, columns, threads, copiers, blocks, heads: 1, shared, index }
+    }
+}
+
+/// Numbers as matrix units see them.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Multiplied as they are, summed in `f32`.
+    Halves,
+    /// `f32`, as sums of narrower numbers.
+    Split,
+    /// `f32` that may be rounded to TF32.
+    Rounded,
+    /// Others, of which units know nothing.
+    Other,
+}
+
+impl Kind {
+    fn of(dtype: DType, may_round: bool) -> Kind {
+        match dtype {
+            DType::F16 | DType::Bf16 => Kind::Halves,
+            DType::F32 if may_round => Kind::Rounded,
+            DType::F32 => Kind::Split,
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::F8(_)
+            | DType::F64 => Kind::Other,
+        }
+    }
+}
+
+/// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
+struct Contraction {
+    batches: Expr,
+    rows: Expr,
+    columns: Expr,
+    depth: Expr,
+    /// Bytes of an element of both operands.
+    size: i64,
+    /// The kind of numbers that matrix units may know.
+    kind: Kind,
+    /// Whether neighbouring elements of the right operand lie along the depth.
+    right_by_depth: bool,
+    /// Whether matrix units can multiply a few rows with weights that are read once.
+    few_on_units: bool,
+    /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
+    gathers: bool,
+    /// Whether the device has an engine that copies tiles of both operands.
+    is_brought: bool,
+}
+
+pub(in crate::kernels) fn of_product(
+    program: &Program,
+    matmul: &MatMul,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    // In large tiles matrix units take both operands as they are in memory.
+    let own = Kind::of(matmul.dtype, target.tf32.matmul);
+    let kind = if matmul.widens(program) { Kind::Other } else { own };
+    let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
+    let contraction = Contraction {
+        batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
+        rows: matrix[0].extent.clone(),
+        columns: matrix[1].extent.clone(),
+        depth: matmul.depth.clone(),
+        size: matmul.dtype.size() as i64,
+        kind,
+        right_by_depth: matmul.right_by_depth(),
+        few_on_units: own == Kind::Halves
+            && target.vendor == Vendor::Nvidia
+            && is_of_whole_loads(program, matmul, target),
+        gathers: false,
+        is_brought: kind == Kind::Halves && brings(program, matmul, target),
+    };
+    candidates(&contraction, index, target)
+}
+
+/// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
+/// what `gpu/skinny.h` takes as given.
+pub(crate) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
+        let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
+        along.is(1)
+            && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
+    };
+    is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
+        && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
+}
+
+/// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
+pub(crate) fn brings(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    target.has_copy_engine && tensor_maps(program, matmul).is_some()
+}
+
+/// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
+pub(in crate::kernels) fn of_convolution(
+    program: &Program,
+    conv: &Convolution,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    let shape = ConvShape::new(program, conv);
+    let groups = Expr::int(conv.conv.groups);
+    let pixels = &conv.image().extent * &Expr::product(conv.spatial().iter().map(|axis| &axis.extent));
+    let channels = conv.channel().extent.floor_div(&groups);
+    let (rows, columns) = match conv.output_channels {
+        Channels::First => (channels, pixels),
+        Channels::Last => (pixels, channels),
+    };
+    let side_by_side = Expr::int(16 / conv.dtype.size() as i64);
+    let contraction = Contraction {
+        rows,
+        columns,
+        depth: &shape.taps() * &shape.in_channels.floor_div(&groups),
+        batches: groups,
+        size: conv.dtype.size() as i64,
+        kind: Kind::of(conv.dtype, target.tf32.conv),
+        right_by_depth: conv.depth_is_by_tap(),
+        few_on_units: false,
+        gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
+        is_brought: false,
+    };
+    candidates(&contraction, index, target)
+}
+
+/// The same of one of few channels a group, by threads with windows.
+pub(in crate::kernels) fn of_windows(program: &Program, conv: &Convolution, index: IndexWidth) -> Vec<Tile> {
+    let blocks = window_blocks(program, conv).into_iter();
+    let tile = |block: WindowBlock| {
+        let [rows, columns] = block.tile();
+        Tile { threads: block.threads(), ..plain(Multiplier::Windows, rows, columns, index) }
+    };
+    blocks.map(tile).collect()
+}
+
+/// The tiles that a contraction can have; the first is taken without a record, the others are of its kind.
+fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
+    let typical = choose(contraction, index, target);
+    let units = || {
+        let fitting = contraction.units(target).iter().filter(|tile| tile.fits(contraction, target));
+        fitting.map(|tile| tile.on(contraction, index, target))
+    };
+    let plain = || {
+        let tile = |(rows, columns)| contraction.by_threads(rows, columns, index, target);
+        contraction.plain_tiles().map(tile)
+    };
+    let others: Vec<Tile> = match (typical.by, contraction.kind) {
+        (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
+        (Multiplier::Few | Multiplier::FewUnits, _) => contraction.of_few_rows(index),
+        (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
+        (Multiplier::Threads, Kind::Halves) => plain().collect(),
+        (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
+        (Multiplier::Units | Multiplier::RoundedUnits, Kind::Halves) | (Multiplier::Windows, _) => vec![],
+    };
+    let mut tiles = vec![typical];
+    for tile in others {
+        if !tiles.contains(&tile) {
+            tiles.push(tile);
+        }
+    }
+    tiles
+}
+
+/// A tile of ordinary units.
+fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
+    Tile { by, rows, columns, threads: THREADS, copiers: 0, blocks: 1, heads: 1, shared: 0, index }
+}
+
+fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
+    if let [first, ..] = contraction.of_few_rows(index).as_slice() {
+        return first.clone();
+    }
+    match (most(&contraction.rows, NARROW), most(&contraction.columns, NARROW)) {
+        (true, _) => return contraction.by_threads(NARROW, 64, index, target),
+        (false, true) => return contraction.by_threads(64, NARROW, index, target),
+        (false, false) => {}
+    }
+    if let Some(found) = choose_units(contraction, target) {
+        return found.on(contraction, index, target);
+    }
+    let (rows, columns) = match contraction.tiles(1, 1) {
+        None => TYPICAL_PLAIN,
+        Some(_) => contraction
+            .plain_tiles()
+            .find(|(rows, columns)| contraction.tiles(*rows, *columns) >= Some(ENOUGH_TILES))
+            .unwrap_or(PLAIN[PLAIN.len() - 1]),
+    };
+    contraction.by_threads(rows, columns, index, target)
+}
+
+/// The tile of matrix units that is best without a measurement; none where ordinary units are.
+fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTile> {
+    let tiles = contraction.units(target);
+    let fits = |tile: &&UnitTile| tile.fits(contraction, target);
+    let found = if contraction.gathers {
+        None
+    } else if contraction.tiles(1, 1).is_none() {
+        let is_brought = contraction.kind == Kind::Halves && contraction.is_brought;
+        tiles.iter().skip(if is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS }).find(fits)
+    } else {
+        tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))
+    };
+    // Halves that nothing else multiplies as fast are left to the smallest tile.
+    let smallest = (contraction.kind == Kind::Halves).then(|| tiles.last()).flatten();
+    found.or(smallest).copied()
+}
+
+/// Whether a size is known not to be more.
+fn most(size: &Expr, limit: i64) -> bool {
+    size.as_int().is_some_and(|size| size <= limit)
+}
+
+impl Contraction {
+    /// The ways to multiply a few rows whose right operand is read once, the best first; none where there are more.
+    fn of_few_rows(&self, index: IndexWidth) -> Vec<Tile> {
+        let rows = if most(&self.rows, 8) { 8 } else { NARROW };
+        let on_units = most(&self.rows, NARROW) && self.few_on_units;
+        let on_units = on_units.then(|| plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index));
+        let columns = match (self.right_by_depth, most(&self.depth, 64)) {
+            (true, _) => THREADS / SIDE_BY_SIDE,
+            (false, true) => THREADS,
+            (false, false) => SIDE_BY_SIDE,
+        };
+        let by_threads = plain(Multiplier::Few, FEW_ROWS, columns, index);
+        let by_threads = most(&self.rows, FEW_ROWS).then_some(by_threads);
+        match (on_units, by_threads) {
+            (Some(units), Some(threads)) if most(&self.rows, 1) => vec![threads, units],
+            (units, threads) => units.into_iter().chain(threads).collect(),
+        }
+    }
+
+    /// The tiles for matrix units, where a device has such as multiply these numbers.
+    fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
+        match self.kind {
+            Kind::Halves if target.matrix_shapes.is_empty() => &[],
+            Kind::Halves if self.is_brought => &BROUGHT_UNITS,
+            Kind::Halves => &UNITS,
+            Kind::Split | Kind::Rounded
+                if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() =>
+            {
+                &SPLIT_UNITS
+            }
+            Kind::Split | Kind::Rounded | Kind::Other => &[],
+        }
+    }
+
+    /// Blocks that share each tile of such a size: the fewest, by powers of two, that give the device `least` of them, each with
+    /// sums of `depth` at least. One where sizes are not known.
+    fn sharers(&self, (rows, columns): (i64, i64), depth: i64, most: i64, least: i64) -> i64 {
+        let (Some(tiles), Some(own)) = (self.count(rows, columns), self.depth.as_int()) else { return 1 };
+        let (mut blocks, is_busy) = (1, |blocks: i64| tiles.saturating_mul(blocks) >= least);
+        while !is_busy(blocks) && blocks * 2 <= most && own >= blocks * 2 * depth {
+            blocks *= 2;
+        }
+        blocks
+    }
+
+    /// A tile of ordinary units, shared where there are few.
+    fn by_threads(&self, rows: i64, columns: i64, index: IndexWidth, target: &GpuTarget) -> Tile {
+        let blocks = self.sharers((rows, columns), PLAIN_DEPTH, target.cluster_blocks, ENOUGH_TILES);
+        Tile { blocks, ..plain(Multiplier::Threads, rows, columns, index) }
+    }
+
+    /// The tiles for ordinary units whose sums fit registers.
+    fn plain_tiles(&self) -> impl Iterator<Item = (i64, i64)> {
+        let is_wide = self.size == 8;
+        PLAIN.into_iter().filter(move |(rows, _)| !(is_wide && *rows == 128))
+    }
+
+    /// The number of tiles, where it is known and they are not mostly empty.
+    fn tiles(&self, rows: i64, columns: i64) -> Option<i64> {
+        let (m, n) = (self.rows.as_int()?, self.columns.as_int()?);
+        // A tile that is mostly empty counts as none.
+        let is_full = rows < 2 * m.max(1) && columns < 2 * n.max(1);
+        if is_full { self.count(rows, columns) } else { None }
+    }
+
+    /// The number of tiles, where it is known.
+    fn count(&self, rows: i64, columns: i64) -> Option<i64> {
+        let (batches, m, n) = (self.batches.as_int()?, self.rows.as_int()?, self.columns.as_int()?);
+        let count = |size: i64, step: i64| size.saturating_add(step - 1) / step;
+        Some(batches.saturating_mul(count(m, rows)).saturating_mul(count(n, columns)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

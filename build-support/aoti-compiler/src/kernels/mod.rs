@@ -1,0 +1,238 @@
+//! The ways to compute a kernel: one file and one [`Algorithm`] for each.
+//!
+//! An algorithm says which kernels it computes, what that costs, in which form it reads constants, which memory it needs,
+//! how it is laid over a machine, and which function of its header is called with what. [`candidates`] lists those that
+//! compute a kernel on a target, cheapest first; other stages and code generation ask the row and know no algorithm by
+//! name. Which kinds of kernels there are is closed ([`KernelKind`]); which algorithms, is the registries' business: those of
+//! products are in `gemm/`, those of convolutions in `conv/`.
+
+mod attention;
+pub(crate) mod axis_ops;
+pub(crate) mod conv;
+mod extern_call;
+pub(crate) mod gemm;
+mod index_width;
+pub(crate) mod laid;
+pub mod mapping;
+pub(crate) mod nest;
+mod scratch;
+#[cfg(test)]
+mod tests;
+mod weight_form;
+
+pub use gemm::library::{LibraryMatrix, LibraryProduct};
+pub use scratch::Scratch;
+pub(crate) use scratch::{all_rows_bytes, row_bytes};
+pub use weight_form::{Expansion, Form, PackedOperand, Packing};
+
+use crate::cost::{Cost, Item};
+use crate::loops::{Kernel, KernelKind, Program};
+use crate::symbolic::Expr;
+use crate::target::{MathLibrary, Target};
+use std::fmt;
+
+/// One way to compute a kind of kernel. Two are the same if their words are.
+pub struct Algorithm {
+    /// Its name in records, text forms and reports.
+    pub word: &'static str,
+    /// Raised when its speed changes: a record of an older one says nothing of this.
+    pub version: u32,
+    /// For people.
+    pub description: &'static str,
+    /// The headers that its code for processors needs beside `nest.h`.
+    pub headers: fn(&Kernel) -> &'static [&'static str],
+    /// What depends on the kind of kernel.
+    pub(crate) code: Code,
+}
+
+/// What an algorithm does for the kind of kernels that it computes.
+pub(crate) enum Code {
+    /// The loops as they stand.
+    Loops,
+    /// A matrix product.
+    Product(gemm::Code),
+    /// A convolution.
+    Convolution(conv::Code),
+    /// Attention.
+    Attention,
+    /// An operation on rows.
+    Rows,
+    /// A function of the user's project.
+    Extern,
+}
+
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Algorithm) -> bool {
+        self.word == other.word
+    }
+}
+
+impl Eq for Algorithm {}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word)
+    }
+}
+
+impl Algorithm {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = &'static Algorithm> {
+        let others = [&nest::LOOPS, &attention::ATTENTION, &axis_ops::ROWS, &extern_call::EXTERN];
+        others.into_iter().chain(gemm::ALGORITHMS.iter().copied()).chain(conv::ALGORITHMS.iter().copied())
+    }
+
+    /// The one with this word.
+    pub fn named(word: &str) -> Option<&'static Algorithm> {
+        Algorithm::all().find(|algorithm| algorithm.word == word)
+    }
+
+    /// Whether it is for kernels of this kind, on this target.
+    pub(crate) fn is_for(&self, kind: &KernelKind, target: &Target) -> bool {
+        match (&self.code, kind) {
+            (Code::Product(own), KernelKind::MatMul(_)) => match target {
+                Target::Cpu(_) => own.processors.is_some(),
+                Target::Gpu(_) => own.gpus.is_some(),
+            },
+            (Code::Convolution(own), KernelKind::Convolution(_)) => match target {
+                Target::Cpu(_) => own.processors.is_some(),
+                Target::Gpu(_) => own.gpus.is_some(),
+            },
+            (Code::Loops, KernelKind::Nest(_))
+            | (Code::Attention, KernelKind::Attention(_))
+            | (Code::Rows, KernelKind::Rows(_))
+            | (Code::Extern, KernelKind::Extern(_)) => true,
+            (
+                Code::Loops
+                | Code::Product(_)
+                | Code::Convolution(_)
+                | Code::Attention
+                | Code::Rows
+                | Code::Extern,
+                _,
+            ) => false,
+        }
+    }
+
+    /// The library that is asked.
+    pub fn library(&self) -> Option<MathLibrary> {
+        match &self.code {
+            Code::Product(own) => own.library,
+            Code::Loops | Code::Convolution(_) | Code::Attention | Code::Rows | Code::Extern => None,
+        }
+    }
+
+    /// Whether it reads operands of a product that are of another type than what it multiplies.
+    pub(crate) fn widens(&self) -> bool {
+        match &self.code {
+            Code::Product(own) => own.widens,
+            Code::Loops | Code::Convolution(_) | Code::Attention | Code::Rows | Code::Extern => false,
+        }
+    }
+}
+
+/// How a kernel is computed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Constants that it reads in another form than the graph's.
+    pub packed: Vec<PackedOperand>,
+    /// Memory that it needs while it runs.
+    pub scratch: Scratch,
+}
+
+/// A choice and what it costs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// The choice.
+    pub choice: Choice,
+    /// Its cost; nothing where there is no other.
+    pub cost: Cost,
+}
+
+/// Sizes that are not known count as this much where costs are compared.
+const TYPICAL_SIZE: i64 = 64;
+
+/// The ways to compute a kernel, cheapest first; never none.
+pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Candidate> {
+    let mut candidates = match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            vec![only(&nest::LOOPS, scratch::rows_of(program, kernel, nest, target))]
+        }
+        KernelKind::MatMul(matmul) => gemm::candidates(program, kernel, matmul, target),
+        KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
+        KernelKind::Attention(own) => vec![only(&attention::ATTENTION, attention::scratch(own, target))],
+        KernelKind::Extern(_) => vec![only(&extern_call::EXTERN, Scratch::default())],
+        KernelKind::Rows(rows) => vec![only(&axis_ops::ROWS, axis_ops::scratch(rows, target))],
+    };
+    let prices = target.prices();
+    candidates.sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));
+    candidates
+}
+
+fn only(algorithm: &'static Algorithm, scratch: Scratch) -> Candidate {
+    Candidate { choice: Choice { algorithm, packed: vec![], scratch }, cost: Cost::default() }
+}
+
+/// A size for the comparison of costs.
+fn typical(size: &Expr) -> f64 {
+    size.as_int().unwrap_or(TYPICAL_SIZE).max(0) as f64
+}
+
+/// Where weights are when a run needs them: few stay near a core.
+fn kind_of_weights(program: &Program, target: &Target) -> Item {
+    let bytes: usize = program.constants.values().map(|constant| constant.data.len()).sum();
+    target.weight(bytes)
+}
+
+/// A call of a function of a header, as code generation prints it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Call<T> {
+    /// The function.
+    pub(crate) function: &'static str,
+    /// Its template arguments; none where they follow from what it is given.
+    pub(crate) parameters: Vec<Parameter>,
+    /// What it is given.
+    pub(crate) operands: Vec<T>,
+}
+
+/// A template argument.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Parameter {
+    /// As C++ writes it.
+    Text(String),
+    /// The type in which products are added up.
+    Sum,
+}
+
+impl<T: Into<String>> From<T> for Parameter {
+    fn from(text: T) -> Parameter {
+        Parameter::Text(text.into())
+    }
+}
+
+impl<T> Call<T> {
+    /// A call without template arguments.
+    pub(crate) fn new(function: &'static str, operands: impl IntoIterator<Item = T>) -> Call<T> {
+        Call { function, parameters: vec![], operands: operands.into_iter().collect() }
+    }
+
+    /// The same with template arguments.
+    pub(crate) fn with(self, parameters: impl IntoIterator<Item = Parameter>) -> Call<T> {
+        Call { parameters: parameters.into_iter().collect(), ..self }
+    }
+
+    /// The call as C++: sums of this type, operands that are printed so.
+    pub(crate) fn print(&self, sum: &str, operand: impl Fn(&T) -> String) -> String {
+        let parameter = |own: &Parameter| match own {
+            Parameter::Text(text) => text.clone(),
+            Parameter::Sum => sum.to_owned(),
+        };
+        let parameters: Vec<String> = self.parameters.iter().map(parameter).collect();
+        let parameters = parameters.join(", ");
+        let parameters = if parameters.is_empty() { parameters } else { format!("<{parameters}>") };
+        let operands: Vec<String> = self.operands.iter().map(operand).collect();
+        format!("{}{parameters}({})", self.function, operands.join(", "))
+    }
+}

@@ -1,0 +1,328 @@
+//! Kernels on the threads of a GPU: how many threads share one position, which positions lie side by side, how many
+//! elements one thread loads at a time, how wide indices are, where rows are kept.
+//!
+//! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
+
+use super::{contiguous, scatter};
+use crate::cost::{Cost, Item};
+use crate::kernels::axis_ops::sorting;
+use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
+use crate::loops::scatter::Scatter;
+use crate::loops::{
+    Access, Axis, BufferId, Effect, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage, Storage,
+};
+use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
+use crate::target::GpuTarget;
+
+/// Threads of a block where nothing else decides.
+const BLOCK: i64 = 256;
+/// Threads side by side that make whole memory transactions.
+const SIDE_BY_SIDE: i64 = 32;
+/// Threads that share a matrix at most, as `linalg_team.h` has room for (`Block::kMost`).
+pub(crate) const MOST_OF_A_MATRIX: i64 = 512;
+/// Up to so many elements, a thread has a matrix for itself.
+const SMALL_MATRIX: i64 = 64;
+/// Threads of a block of which each has rows of its own.
+const ROW_EACH: i64 = 64;
+/// Rows from which on a thread for each is enough of them.
+const MANY_ROWS: i64 = 1 << 14;
+/// Rows up to which each may have a multiprocessor.
+const FEW_ROWS: i64 = 512;
+/// Neighbouring elements that a thread has of a row that a block scans (`kScanned` of `gpu/scan.h`).
+const SCANNED_AT_ONCE: i64 = 4;
+/// Inner positions up to which one thread does them alone.
+const ALONE: i64 = 16;
+/// Positions from which on there is work for every thread of a large GPU, several elements each.
+const MANY: i64 = 1 << 17;
+/// Rows beyond this many bytes for a block are kept in device memory.
+const MAX_ROWS: i64 = 64 * 1024;
+/// What an access to shared memory costs, as a part of one to device memory.
+const SHARED_ACCESS: f64 = 0.25;
+/// Shared memory that is left to what kernels declare.
+const KEPT_FREE: i64 = 4 * 1024;
+
+/// Bytes of the rows of one position at most.
+fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i64 {
+    let mut total = Expr::int(0);
+    for id in rows {
+        let buffer = &program.buffers[*id];
+        if let Storage::Row { outer } = buffer.storage {
+            total = &total + &row_bytes(&buffer.shape[outer..], buffer.dtype);
+        }
+    }
+    total.interval(ranges).max
+}
+
+/// The ways to lay loops over blocks of threads; the first is taken without a record.
+pub(in crate::kernels) fn map(
+    program: &Program,
+    (kernel, nest): (&Kernel, &Nest),
+    index: IndexWidth,
+    ranges: &dyn Ranges,
+    target: &GpuTarget,
+) -> Vec<GpuMapping> {
+    let rows = kernel.rows(program);
+    let bytes = bytes_of_rows(program, &rows, ranges);
+    let mut teams = shape(program, nest, ranges, bytes > 0);
+    let own = with_registers(program, (nest, &rows), &teams, ranges);
+    let limit = target.max_shared_bytes.min(MAX_ROWS) - KEPT_FREE;
+    if bytes.checked_mul(teams.places).is_none_or(|bytes| bytes > limit) {
+        teams.rows = Rows::Scratch;
+    }
+    // Device memory is no place for rows that fit into registers.
+    let other = (own.is_none() || teams.rows == Rows::Shared).then_some(teams);
+    let all = own.into_iter().chain(other);
+    let teams = all.map(|teams| GpuMapping::Teams(Teams { index, ..teams }));
+    scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
+}
+
+/// What the loops of a kernel cost beside what a template does: accesses to device memory, and to rows in shared memory.
+pub(in crate::kernels) fn cost(program: &Program, kernel: &Kernel, mapping: &GpuMapping) -> Cost {
+    let (KernelKind::Nest(nest), GpuMapping::Teams(teams)) = (&kernel.kind, mapping) else {
+        return Cost::default();
+    };
+    let price = match teams.rows {
+        Rows::Registers => 0.0,
+        Rows::Shared => SHARED_ACCESS,
+        Rows::Scratch => 1.0,
+    };
+    memory_cost(program, nest, price)
+}
+
+/// What accesses cost where one to a row costs as much as this part of one to device memory.
+pub(crate) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
+    let outer = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), &NoRanges) as f64;
+    let of_stage = |stage: &Stage| -> f64 {
+        let accesses = stage.accesses().map(|access| if is_row(program, access) { to_row } else { 1.0 });
+        accesses.sum::<f64>() * stage_extent(stage, &NoRanges) as f64
+    };
+    Cost::of(Item::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
+}
+
+/// Threads of a block for matrices of so many elements, and the matrices that it works on at a time: small ones have a thread each.
+fn block_of_matrices(elements: &Expr, ranges: &dyn Ranges) -> (i64, i64) {
+    match elements.interval(ranges).max {
+        ..=SMALL_MATRIX => (ROW_EACH, ROW_EACH),
+        ..=1024 => (64, 1),
+        ..=16384 => (256, 1),
+        _ => (MOST_OF_A_MATRIX, 1),
+    }
+}
+
+/// Threads of a block for a row operation, and the rows that it works on at a time.
+pub(in crate::kernels) fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
+    match own.op {
+        RowOp::Sort(sorting) if sorting.merged.is_some() => (sorting::MERGING, 1),
+        RowOp::Sort(sorting) => {
+            let length = own.length.interval(ranges).max;
+            sorting::block_of(own.dtype, sorting.run.map_or(length, |run| run.min(length)))
+        }
+        RowOp::Matrices(_) => block_of_matrices(&(&own.length * &own.inner), ranges),
+        RowOp::SearchSorted { .. } | RowOp::Fourier(_) => (ROW_EACH, ROW_EACH),
+        RowOp::Scan(_) => {
+            let longest = own.length.interval(ranges).max;
+            let positions = (&own.outer * &own.inner).interval(ranges).min;
+            // Side by side, threads read whole transactions, each of a row of its own.
+            let fills = own.inner.interval(ranges).min >= SIDE_BY_SIDE && positions >= MANY_ROWS;
+            if longest <= ALONE || fills {
+                return (ROW_EACH, ROW_EACH);
+            }
+            // A thread has several neighbouring elements of a row at a time. Few rows leave a multiprocessor to each.
+            let most = if positions < FEW_ROWS { 4 * BLOCK } else { BLOCK };
+            let each = longest.min(most * SCANNED_AT_ONCE) / SCANNED_AT_ONCE;
+            (each.unsigned_abs().next_power_of_two().clamp(64, most.unsigned_abs()).cast_signed(), 1)
+        }
+    }
+}
+
+fn plain(size: i64, places: i64, along: Along, lanes: i64) -> Teams {
+    Teams {
+        size,
+        places,
+        across: false,
+        along,
+        lanes,
+        turned: None,
+        index: IndexWidth::Wide,
+        rows: Rows::Shared,
+        in_order: vec![],
+    }
+}
+
+fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) -> Teams {
+    let Some(last) = nest.axes.last() else {
+        return if nest.stages.iter().all(|stage| stage.axes.is_empty()) || nest.serial {
+            plain(1, 1, Along::Outer, 1)
+        } else {
+            in_team(program, nest, has_rows, true)
+        };
+    };
+    if nest.serial {
+        return Teams { in_order: in_order(program, nest, ranges), ..plain(1, 128, Along::Inner, 1) };
+    }
+    let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
+    let inner = nest.stages.iter().map(|stage| stage_extent(stage, ranges)).max().unwrap_or(1);
+    let lanes = |limit: i64| outer_lanes(program, nest, last, positions, limit);
+    if nest.stages.iter().all(|stage| stage.axes.is_empty()) {
+        if has_rows {
+            return plain(1, BLOCK / 2, Along::Outer, 1);
+        }
+        if positions >= MANY
+            && let Some((axis, lanes)) = turned(program, nest)
+        {
+            return Teams { across: true, turned: Some(axis), ..plain(1, BLOCK, Along::Outer, lanes) };
+        }
+        return plain(1, BLOCK, Along::Outer, lanes(8));
+    }
+    let inner_score: usize =
+        nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
+    let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
+    let by_columns = outer_score > inner_score && extent(&last.extent, ranges) >= 8;
+    if !has_rows && (inner <= ALONE || (by_columns && inner <= 64) || (by_columns && positions >= MANY)) {
+        let lanes = if by_columns && positions >= MANY { lanes(4) } else { 1 };
+        return plain(1, BLOCK / 2, Along::Outer, lanes);
+    }
+    if by_columns {
+        let lanes = if has_rows { 1 } else { lanes(4).min(2) };
+        let team = if inner <= 128 { 8 } else { 16 };
+        // Few columns of much data: narrower blocks, whose threads go down the columns.
+        if !has_rows && positions < SIDE_BY_SIDE * 256 && inner >= 2048 {
+            return Teams { across: true, ..plain(64, 8, Along::Outer, 1) };
+        }
+        return Teams { across: true, ..plain(team, SIDE_BY_SIDE, Along::Outer, lanes) };
+    }
+    in_team(program, nest, has_rows, positions < 64)
+}
+
+/// The outer axis along which something is read that is written along the last, and how many elements to read at once.
+fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
+    let along = |access: &Access, axis: &Axis| {
+        access.is_direct() && access.offset.affine_in(axis.symbol).is_some_and(|(step, _)| step.is(1))
+    };
+    let long = |axis: &Axis| axis.extent.as_int().is_none_or(|extent| extent >= Teams::TILE);
+    let (last, others) = nest.axes.split_last()?;
+    let loads: Vec<&Access> =
+        nest.stages.iter().flat_map(|stage| stage.loads().map(|(access, _)| access)).collect();
+    let stores_along_last = nest.stages.iter().flat_map(|stage| &stage.effects).all(|effect| match effect {
+        Effect::Store { access, .. } => along(access, last),
+        Effect::Accumulate { .. } => false,
+    });
+    let axis =
+        others.iter().position(|axis| long(axis) && loads.iter().copied().any(|load| along(load, axis)))?;
+    let turning = loads.iter().copied().filter(|load| along(load, &others[axis]));
+    let lanes = whole_loads(program, turning, others[axis].symbol).min(4);
+    (stores_along_last && long(last)).then_some((axis, lanes))
+}
+
+/// A team along the inner axes.
+fn in_team(program: &Program, nest: &Nest, has_rows: bool, few: bool) -> Teams {
+    let lanes = inner_lanes(program, nest);
+    let inner = nest.stages.iter().map(|stage| stage_extent(stage, &NoRanges)).max().unwrap_or(1);
+    let wanted = inner / lanes / if few { 1 } else { 4 };
+    let team = team_of(wanted, if few { 1024 } else { 512 });
+    let places = if team == 32 && !has_rows {
+        8
+    } else if team == 32 {
+        4
+    } else {
+        1
+    };
+    plain(team, places, Along::Inner, lanes)
+}
+
+/// Bytes of rows that a thread keeps in registers at most, and those of a block: a multiprocessor then has room for other blocks.
+const OWN_BYTES: i64 = 160;
+const BLOCK_BYTES: i64 = 96 * 1024;
+
+/// Teams of the members that keep the rows of a nest in registers, where these are enough.
+fn with_registers(
+    program: &Program,
+    (nest, rows): (&Nest, &[BufferId]),
+    teams: &Teams,
+    ranges: &dyn Ranges,
+) -> Option<Teams> {
+    if teams.along != Along::Inner || !teams.is_shared() {
+        return None;
+    }
+    let length = Teams::length_of_own_rows(program, nest)?;
+    let outside = |stage: &Stage| -> Option<i64> {
+        let outside: Vec<&Access> = stage.accesses().filter(|access| !is_row(program, access)).collect();
+        (!outside.is_empty()).then(|| lanes_of(program, stage, outside.iter().copied()))?
+    };
+    let lanes = nest.stages.iter().filter_map(outside).min().unwrap_or(1);
+    let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
+    // Two loads of a thread are on their way at a time, where there are positions for all multiprocessors.
+    let (wanted, most) = if positions < 64 { (length / lanes, 1024) } else { (length / lanes / 2, 512) };
+    let size = team_of(wanted, most);
+    let own = plain(size, if size == 32 { 8 } else { 1 }, Along::Inner, lanes);
+    let element: usize = rows.iter().map(|id| program.buffers[*id].dtype.size()).sum();
+    let bytes = own.steps(length) * lanes * i64::try_from(element).ok()?;
+    (length % lanes == 0 && bytes <= OWN_BYTES && bytes * own.threads() <= BLOCK_BYTES)
+        .then_some(Teams { rows: Rows::Registers, ..own })
+}
+
+/// The smallest team of at least so many threads, or the largest.
+fn team_of(wanted: i64, most: i64) -> i64 {
+    [32, 64, 128, 256, 512, 1024].into_iter().find(|team| wanted <= *team || *team == most).unwrap_or(most)
+}
+
+/// The number of values, where it is not known a large one.
+fn extent(expr: &Expr, ranges: &dyn Ranges) -> i64 {
+    expr.as_int().unwrap_or_else(|| expr.interval(ranges).max.clamp(1, 1 << 40))
+}
+
+fn stage_extent(stage: &Stage, ranges: &dyn Ranges) -> i64 {
+    extent(&Expr::product(stage.axes.iter().map(|axis| &axis.extent)), ranges)
+}
+
+/// Lanes along the last outer axis: 16 bytes of the widest element that is contiguous along it.
+fn outer_lanes(program: &Program, nest: &Nest, last: &Axis, positions: i64, limit: i64) -> i64 {
+    let accesses: Vec<&Access> = nest.stages.iter().flat_map(Stage::accesses).collect();
+    let lanes = whole_loads(program, accesses.iter().copied(), last.symbol);
+    let fits = |lanes: i64| match last.extent.as_int() {
+        Some(extent) => extent % lanes == 0 || (nest.axes.len() == 1 && extent >= 64 * lanes),
+        None => nest.axes.len() == 1,
+    };
+    let terms: usize = nest.stages.iter().map(|stage| stage.terms.len()).sum();
+    let most = if terms > 64 { 2 } else { limit };
+    let most = if positions < MANY { 1 } else { most };
+    [8, 4, 2].into_iter().find(|n| *n <= lanes.min(most) && fits(*n)).unwrap_or(1)
+}
+
+fn inner_lanes(program: &Program, nest: &Nest) -> i64 {
+    let of_stage = |stage: &Stage| lanes_of(program, stage, stage.accesses());
+    nest.stages.iter().filter_map(of_stage).min().unwrap_or(1).min(4)
+}
+
+/// Elements of the last axis of a stage that these accesses read or write at once.
+fn lanes_of<'a>(program: &Program, stage: &Stage, accesses: impl Iterator<Item = &'a Access>) -> Option<i64> {
+    let last = stage.axes.last()?;
+    let lanes = whole_loads(program, accesses, last.symbol);
+    // Rows of other sizes have every other row out of step with 16 bytes.
+    let fits = |n: &i64| *n <= lanes && last.extent.as_int().is_some_and(|extent| extent % n == 0);
+    Some([8, 4, 2].into_iter().find(fits).unwrap_or(1))
+}
+
+/// How many elements make 16 bytes of the widest type; 1 where nothing is contiguous.
+fn whole_loads<'a>(program: &Program, accesses: impl Iterator<Item = &'a Access>, axis: Symbol) -> i64 {
+    let along = |access: &&Access| access.offset.affine_in(axis).is_some_and(|(step, _)| step.is(1));
+    let widest = accesses.filter(along).map(|access| program.buffers[access.buffer].dtype.size()).max();
+    widest.map_or(1, |size| 16 / i64::try_from(size).expect("sizes of elements are small"))
+}
+
+/// The outer axes whose positions must run in order: all but those whose positions touch different elements.
+fn in_order(program: &Program, nest: &Nest, ranges: &dyn Ranges) -> Vec<usize> {
+    let apart = Scatter::of(program, nest, ranges).map(|own| own.apart()).unwrap_or_default();
+    (0..nest.axes.len()).filter(|axis| !apart.contains(axis)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(SCANNED_AT_ONCE, number("gpu/scan.h", "kScanned"));
+    }
+}
