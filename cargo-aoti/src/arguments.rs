@@ -9,6 +9,7 @@ use crate::commands::{
     bench, build, cache, clean, collect, compile, completions, doctor, explain, inspect, man, new, package,
     run, run_case, script, tune, vendor, verify,
 };
+use crate::table;
 
 /// Compiles deep-learning models (torch.export's .pt2, ONNX) ahead of time into native libraries with Rust bindings
 #[derive(Parser, Debug)]
@@ -154,6 +155,36 @@ pub(crate) enum Command {
     TuneHelper(crate::tune::helper::Arguments),
 }
 
+impl Command {
+    /// Whether what goes wrong is told on stdout too, as objects.
+    pub(crate) fn reports_failures_as_json(&self) -> bool {
+        match self {
+            Command::Run(arguments) => arguments.printed.is_json(),
+            Command::Verify(arguments) => arguments.output.is_json(),
+            Command::Bench(arguments) => arguments.output.is_json(),
+            Command::Tune(arguments) => arguments.output.is_json(),
+            Command::Inspect(arguments) => arguments.output.is_json(),
+            Command::Doctor(arguments) => arguments.output.is_json(),
+            Command::Collect(arguments) => arguments.output.is_json(),
+            Command::Vendor(arguments) => arguments.output.is_json(),
+            Command::Package(arguments) => arguments.output.is_json(),
+            Command::Clean(arguments) => arguments.output.is_json(),
+            Command::Cache(arguments) => arguments.is_json(),
+            Command::Explain(arguments) => arguments.output.is_json(),
+            Command::New(arguments) => arguments.options.output.is_json(),
+            Command::Init(arguments) => arguments.options.output.is_json(),
+            // It does so itself, before the object that ends a build.
+            Command::Build(_)
+            | Command::Compile(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Script(_)
+            | Command::RunCase(_)
+            | Command::TuneHelper(_) => false,
+        }
+    }
+}
+
 /// Drops the `aoti` that cargo passes before the user's arguments.
 pub(crate) fn without_subcommand(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
@@ -172,6 +203,9 @@ pub(crate) struct Output {
     /// As `--format json`
     #[arg(long, hide = true)]
     json: bool,
+    /// Do not shorten lines to the terminal's width, and show all columns
+    #[arg(long)]
+    wide: bool,
 }
 
 /// A form of results.
@@ -184,6 +218,11 @@ enum Form {
 impl Output {
     pub(crate) fn is_json(self) -> bool {
         self.json || self.format == Form::Json
+    }
+
+    /// Columns that lines may have; none where they may be of any length.
+    pub(crate) fn width(self) -> Option<usize> {
+        if self.wide { None } else { table::terminal_width() }
     }
 }
 

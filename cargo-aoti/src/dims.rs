@@ -1,16 +1,13 @@
 //! Sizes for dimensions that a model leaves open: from `--dim name=size`, else the smallest.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use aoti_build::suggest;
-use aoti_compiler::frontend;
 use aoti_compiler::symbolic::Interval;
 use aoti_runtime::{DimInfo, ModelInfo};
-use aoti_toolchain::Environment;
 
+use crate::chosen::Chosen;
 use crate::failure::Failure;
-use crate::{memory, single};
 
 /// The largest size that is tried for a symbol that no dimension bounds by itself.
 const MOST: i64 = 4096;
@@ -23,13 +20,11 @@ pub(crate) fn parse(text: &str) -> Result<(String, i64), String> {
 }
 
 /// Refuses dimensions that a model does not have, and sizes outside their range, before it is compiled.
-pub(crate) fn check(path: &Path, given: &[(String, i64)], environment: &Environment) -> Result<(), Failure> {
+pub(crate) fn check(chosen: &Chosen, given: &[(String, i64)]) -> Result<(), Failure> {
     if given.is_empty() {
         return Ok(());
     }
-    let operators = single::read_operators(environment)?;
-    let graph = frontend::read("model", memory::model(path)?, &operators);
-    let graph = graph.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+    let graph = chosen.graph()?;
     let known: Vec<&str> = graph.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
     known_or_refused(&known, given)?;
     let ranges: Vec<(&str, Interval)> =

@@ -1,6 +1,8 @@
 //! Why a command failed, and with which exit code.
 
-use aoti_build::Fault;
+use aoti_build::{Error, Fault, Problem, Problems};
+use aoti_compiler::diagnostic::{Diagnostic, Diagnostics};
+use serde_json::{Value, json};
 
 /// A failure that the user is told of.
 #[derive(Debug)]
@@ -11,6 +13,13 @@ pub(crate) enum Failure {
     Usage(String),
     /// A tool or the machine is at fault.
     Machine(String),
+    /// As `User`, with an object for each finding.
+    Diagnosed {
+        /// All of it, for people.
+        text: String,
+        /// The findings, as `--format json` prints them.
+        findings: Vec<Value>,
+    },
     /// As `User`, where everything has been said already.
     Reported,
     /// As `Machine`, where everything has been said already.
@@ -20,7 +29,7 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Failure::User(_) | Failure::Reported => 1,
+            Failure::User(_) | Failure::Diagnosed { .. } | Failure::Reported => 1,
             Failure::Usage(_) => 2,
             Failure::Machine(_) | Failure::ReportedMachine => 3,
         }
@@ -29,15 +38,27 @@ impl Failure {
     /// What to tell; nothing if that has been done.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
-            Failure::User(text) | Failure::Usage(text) | Failure::Machine(text) => Some(text),
+            Failure::User(text)
+            | Failure::Usage(text)
+            | Failure::Machine(text)
+            | Failure::Diagnosed { text, .. } => Some(text),
             Failure::Reported | Failure::ReportedMachine => None,
         }
     }
 
+    /// What `--format json` prints of it: an object for each finding.
+    pub(crate) fn findings(&self) -> Vec<Value> {
+        match self {
+            Failure::Diagnosed { findings, .. } => findings.clone(),
+            Failure::User(text) | Failure::Usage(text) | Failure::Machine(text) => vec![of_text(text)],
+            Failure::Reported | Failure::ReportedMachine => Vec::new(),
+        }
+    }
+
     /// The failure that a build's error is.
-    pub(crate) fn from_reference(error: &aoti_build::Error) -> Failure {
+    pub(crate) fn from_reference(error: &Error) -> Failure {
         match error.fault() {
-            Fault::User => Failure::User(error.to_string()),
+            Fault::User => Failure::Diagnosed { text: error.to_string(), findings: of_error(error) },
             Fault::Machine => Failure::Machine(error.to_string()),
         }
     }
@@ -52,6 +73,50 @@ impl Failure {
     }
 }
 
+/// The findings of a build's error, as objects.
+pub(crate) fn of_error(error: &Error) -> Vec<Value> {
+    match error {
+        Error::Model { diagnostics, .. } => diagnostics.0.iter().map(of_model).collect(),
+        Error::Manifest(problems) => problems.0.iter().map(of_manifest).collect(),
+        Error::Several(errors) => errors.iter().flat_map(of_error).collect(),
+        Error::Unreadable { .. }
+        | Error::Tool(_)
+        | Error::File { .. }
+        | Error::NoCargo(_)
+        | Error::Variable { .. }
+        | _ => vec![of_text(&error.to_string())],
+    }
+}
+
+/// All findings have the same keys, of which those that nothing is known of are null.
+fn finding(code: Value, message: &str, (file, line): (Value, Value), help: Value, rendered: &str) -> Value {
+    json!({
+        "reason": "aoti-diagnostic", "level": "error", "code": code, "message": message, "file": file,
+        "line": line, "column": null, "help": help, "rendered": rendered,
+    })
+}
+
+fn of_text(text: &str) -> Value {
+    let nowhere = (Value::Null, Value::Null);
+    finding(Value::Null, text.lines().next().unwrap_or_default(), nowhere, Value::Null, text)
+}
+
+fn of_model(diagnostic: &Diagnostic) -> Value {
+    let place =
+        diagnostic.place().map_or((Value::Null, Value::Null), |(file, line)| (json!(file), json!(line)));
+    let (code, help) = (json!(diagnostic.code.to_string()), json!(diagnostic.help));
+    finding(code, &diagnostic.message, place, help, &diagnostic.to_string())
+}
+
+fn of_manifest(problem: &Problem) -> Value {
+    let location = problem.location.as_ref();
+    let place = location.map_or((Value::Null, Value::Null), |at| (json!(at.file), json!(at.line)));
+    let (code, help) = (json!(problem.code.to_string()), json!(problem.help));
+    let mut object = finding(code, &problem.message, place, help, &problem.to_string());
+    object["column"] = json!(location.map(|at| at.column));
+    object
+}
+
 /// An error of the system without the path and the action that were put before it: the caller names them.
 fn plain(error: std::io::Error, path: &std::path::Path) -> std::io::Error {
     let text = error.to_string();
@@ -61,21 +126,28 @@ fn plain(error: std::io::Error, path: &std::path::Path) -> std::io::Error {
     }
 }
 
-impl From<aoti_build::Error> for Failure {
-    fn from(error: aoti_build::Error) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Failure::from_reference(&error)
     }
 }
 
 impl From<aoti_toolchain::Error> for Failure {
     fn from(error: aoti_toolchain::Error) -> Self {
-        aoti_build::Error::from(error).into()
+        Error::from(error).into()
     }
 }
 
-impl From<aoti_build::Problems> for Failure {
-    fn from(problems: aoti_build::Problems) -> Self {
-        Failure::User(problems.to_string())
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Error::from(problems).into()
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        let findings = diagnostics.0.iter().map(of_model).collect();
+        Failure::Diagnosed { text: diagnostics.to_string(), findings }
     }
 }
 

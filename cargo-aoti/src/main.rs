@@ -6,17 +6,20 @@
 mod arguments;
 mod bug;
 mod case;
+mod chosen;
 mod code;
 mod commands;
 mod dims;
 mod failure;
 mod memory;
+mod page;
 mod progress;
 mod project;
 mod rates;
 mod settings;
 mod single;
 mod system;
+mod table;
 mod tensors;
 mod terminal;
 mod timings;
@@ -40,13 +43,16 @@ fn main() -> ExitCode {
         progress::interrupted();
         std::process::exit(130);
     });
-    let overrides = cli.global.config;
+    let (overrides, is_json) = (cli.global.config, cli.command.reports_failures_as_json());
     let result = settings.and_then(|settings| {
         commands::run(cli.command, &commands::Context { environment, terminal, settings, overrides })
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            if is_json {
+                failure.findings().iter().for_each(commands::print_json);
+            }
             terminal.failure(&failure);
             ExitCode::from(failure.exit_code())
         }

@@ -25,6 +25,11 @@ pub(crate) fn interrupted() {
     anstream::eprintln!("interrupted; finished work is kept and the next build will resume");
 }
 
+/// A model's name, with that of its package where it is another: a workspace may have several models of one name.
+fn of_package(name: &str, package: &str) -> String {
+    if package.is_empty() || package == name { name.to_owned() } else { format!("{name} ({package})") }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is a constant").progress_chars("=> ")
 }
@@ -64,6 +69,11 @@ impl Shown {
         self.bar.suspend(|| self.terminal.warn(message));
     }
 
+    /// A status line above the bar, of which nothing stays behind.
+    pub(crate) fn say(&self, verb: &str, message: &str) {
+        self.status(verb, message);
+    }
+
     fn status(&self, verb: &str, message: &str) {
         self.bar.suspend(|| self.terminal.status(verb, message));
     }
@@ -72,8 +82,8 @@ impl Shown {
 impl Progress for Shown {
     fn model(&self, event: &ModelEvent<'_>) {
         match event {
-            ModelEvent::Compiling { name } => {
-                self.status("Compiling", name);
+            ModelEvent::Compiling { name, package } => {
+                self.status("Compiling", &of_package(name, package));
                 self.bar.set_message((*name).to_owned());
             }
             ModelEvent::Note { message, .. } => self.bar.suspend(|| self.terminal.warn(message)),

@@ -53,6 +53,15 @@ impl ManifestFlags {
 }
 
 impl Selection {
+    /// All packages of the workspace, as where a command has no flags of cargo's.
+    pub(crate) fn whole_workspace() -> Selection {
+        let mut workspace = clap_cargo::Workspace::default();
+        workspace.workspace = true;
+        let path = clap_cargo::Manifest::default();
+        let manifest = ManifestFlags { path, target_dir: None, locked: false, offline: false, frozen: false };
+        Selection { workspace, features: clap_cargo::Features::default(), manifest }
+    }
+
     /// Whether locks must be as they are.
     pub(crate) fn is_locked(&self) -> bool {
         self.manifest.locked || self.manifest.frozen

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{
     Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Manifest, Model, Operator, Progress, Session,
-    Settings, Tf32, Weights, operators_of_project,
+    Settings, Weights, operators_of_project,
 };
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::{Environment, TemporaryFolder, temporary_folder};
@@ -38,22 +38,30 @@ pub(crate) fn package_of(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find(|folder| folder.join("Cargo.toml").is_file()).map(Path::to_owned)
 }
 
-/// What the manifest of the package that a model lies in says of its products, if the package builds it.
-pub(crate) fn numerics_of(path: &Path) -> Result<Numerics, aoti_build::Error> {
-    let Some(folder) = package_of(path) else { return Ok(Tf32::default().into()) };
+/// What the manifest of the package that a model lies in says of it, if the package builds it.
+pub(crate) fn listed(path: &Path) -> Result<Option<Model>, aoti_build::Error> {
+    let Some(folder) = package_of(path) else { return Ok(None) };
     let manifest = Manifest::of_folder(&folder)?;
     let is_same = |model: &Model| match [&model.path, path].map(fs_err::canonicalize) {
         [Ok(own), Ok(path)] => own == path,
         _ => false,
     };
-    let Some(model) = manifest.models.into_iter().find(is_same) else { return Ok(Tf32::default().into()) };
-    Ok(Numerics { tf32: model.tf32.unwrap_or_default(), libraries: model.libraries })
+    Ok(manifest.models.into_iter().find(is_same))
+}
+
+/// A model of no project, with the operators of the one around the command.
+pub(crate) fn model(path: &Path, environment: &Environment) -> Result<Model, aoti_build::Error> {
+    let mut model = Model::new(name_of(path), path);
+    model.operators = operators(environment)?;
+    // Where `tune` leaves what it finds of such a model.
+    model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
+    Ok(model)
 }
 
 /// Builds a model as a library of this kind for a device, at these levels or architectures.
 pub(crate) fn build(
     session: &Session,
-    path: &Path,
+    model: &Model,
     link: LinkKind,
     device: Device,
     levels: Vec<String>,
@@ -66,17 +74,13 @@ pub(crate) fn build(
         path: session.environment().temporary_directory(),
         source,
     })?;
-    let mut model = Model::new(name_of(path), path);
-    model.operators = operators(session.environment())?;
-    model.link = link;
+    let mut model = Model { link, levels: Vec::new(), gpus: Vec::new(), ..model.clone() };
     // A library of its own that is opened here takes any weights from a file; a program needs them inside.
     model.weights = match link {
         LinkKind::Dylib => Weights::Sidecar,
         LinkKind::Static => Weights::Embed,
     };
     (model.tf32, model.libraries) = (Some(numerics.tf32), numerics.libraries);
-    // Where `tune` leaves what it finds of a model of no project.
-    model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
     match toolchain_device(device) {
         aoti_toolchain::Device::Cpu => model.levels = levels,
         device @ (aoti_toolchain::Device::Cuda | aoti_toolchain::Device::Rocm) => {

@@ -382,7 +382,8 @@ fn functions_in_rust_compute_operators_and_are_compared_with_their_schemas() {
     change("src/envelope.rs", "release: f64,", "release: i64,");
     let said = run().stderr;
     assert!(
-        said.contains("the parameters are not those of the operator's `schema` in the manifest"),
+        said.contains("the parameters are not those of the operator's `schema` in the manifest")
+            && said.contains("fn sound_envelope(x: TensorView<f32>"),
         "{said}"
     );
 }

@@ -237,6 +237,11 @@ impl Builder {
                 println!("cargo::rerun-if-changed={}", self.public().join("native code").display());
             }
         }
+        if self.purpose == Purpose::Full && !jobs.is_empty() {
+            let has_linker = self.environment.variable("RUSTC_LINKER").is_some();
+            let advice = talk::linker_advice(&self.target, self.environment.host(), has_linker);
+            talk::warn(&advice.into_iter().collect::<Vec<_>>());
+        }
         let errors = session.build(&jobs, &talk::Talk).into_iter().filter_map(Result::err).collect();
         Error::all(errors)?;
         self.announce();
@@ -278,10 +283,13 @@ impl Builder {
         for operator in &self.manifest.operators {
             let is_own = matches!(operator.code, OperatorCode::Function { source: None, .. });
             // It was checked with the manifest.
-            if let Ok(Some((symbol, letters))) = custom::signature(&operator.read()?)
+            let declared = operator.read()?;
+            if let (Ok(Some((symbol, letters))), Ok(Some(function))) =
+                (custom::signature(&declared), custom::declaration(&declared))
                 && is_own
             {
                 println!("cargo::rustc-env=AOTI_OPERATOR_{symbol}={letters}");
+                println!("cargo::rustc-env=AOTI_FUNCTION_{symbol}={function}");
             }
         }
         Ok(())

@@ -160,7 +160,8 @@ impl Session {
         progress: &dyn Progress,
     ) -> Result<Passing<'a>, Error> {
         let (name, path) = (&job.model.name, &job.model.path);
-        progress.model(&ModelEvent::Compiling { name });
+        let package = job.model.package.split(' ').next().unwrap_or_default();
+        progress.model(&ModelEvent::Compiling { name, package });
         let begun = Instant::now();
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);

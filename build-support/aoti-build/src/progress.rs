@@ -22,6 +22,8 @@ pub enum ModelEvent<'a> {
     Compiling {
         /// The model's name.
         name: &'a str,
+        /// The name of its package; empty for a model of none.
+        package: &'a str,
     },
     /// Another process builds into the same folder; this one waits for it.
     Waiting {

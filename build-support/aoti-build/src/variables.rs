@@ -55,6 +55,7 @@ pub const VARIABLES: &[Variable] = &[
         "the `cargo-aoti` that build scripts use if `aoti-build` is without its feature `compiler`; by default the \
          installed one",
     ),
+    other("RUSTC_LINKER", "set by cargo where its configuration names a linker for the target"),
     build("DOCS_RS", "set by docs.rs; same as `AOTI_BUILD=bindings`"),
     other("RA_RUSTC_WRAPPER", "set by rust-analyzer, which only checks"),
     other("RUSTC_WORKSPACE_WRAPPER", "names `clippy-driver` when cargo runs clippy, which only checks"),

@@ -1,9 +1,11 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 mod emit;
+mod overview;
 mod read;
 
 pub use emit::{Emit, emit};
+pub use overview::{BufferView, KernelView, Overview, Place, overview};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;

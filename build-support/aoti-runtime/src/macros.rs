@@ -28,7 +28,7 @@ macro_rules! include_model {
 /// Makes a Rust function one that models call for an operator of the project.
 ///
 /// `operators."mylib::scaled"` of the package's manifest names it as `symbol = "mylib_scaled"`. The parameters are those of the
-/// operator's schema in their order, then its results, and behind a semicolon the threads of the run:
+/// operator's schema in their order, then its results, and behind a semicolon, if it uses them, the threads of the run:
 ///
 /// | schema | parameter |
 /// |---|---|
@@ -68,6 +68,19 @@ macro_rules! include_model {
 /// }
 /// ```
 ///
+/// A function that runs on the calling thread alone names no threads:
+///
+/// ```
+/// # use aoti_runtime::{TensorView, TensorViewMut};
+/// aoti_runtime::operator! {
+///     signature = "TR";
+///     fn mylib_copied(x: TensorView<f32>, y: TensorViewMut<f32>) -> Result<(), String> {
+///         y.into_data().copy_from_slice(x.data());
+///         Ok(())
+///     }
+/// }
+/// ```
+///
 /// What the function is given is borrowed for the call:
 ///
 /// ```compile_fail
@@ -82,7 +95,15 @@ macro_rules! include_model {
 #[macro_export]
 macro_rules! operator {
     (signature = $letters:literal; $($function:tt)+) => {
-        $crate::__operator! { { $letters } $($function)+ }
+        $crate::__operator! {
+            { $letters }
+            {
+                ::core::concat!(
+                    "the parameters are not those of `signature = \"", $letters, "\"`: `aoti/operator.h` lists what each letter stands for"
+                )
+            }
+            $($function)+
+        }
     };
     (
         $(#[$meta:meta])*
@@ -99,6 +120,13 @@ macro_rules! operator {
                     )
                 )
             }
+            {
+                ::core::concat!(
+                    "the parameters are not those of the operator's `schema` in the manifest, which are those of `",
+                    ::core::env!(::core::concat!("AOTI_FUNCTION_", ::core::stringify!($name))),
+                    "` with tensors of any element type"
+                )
+            }
             $(#[$meta])*
             $vis fn $name($($parameters)*) -> $result $body
         }
@@ -111,15 +139,17 @@ macro_rules! operator {
 macro_rules! __operator {
     (
         { $letters:expr }
+        { $misfit:expr }
         $(#[$meta:meta])*
-        $vis:vis fn $name:ident($($parameter:ident: $type:ty),+ $(,)?; $threads:ident) -> $result:ty $body:block
+        $vis:vis fn $name:ident($($parameter:ident: $type:ty),+ $(,)? $(; $threads:ident)?) -> $result:ty $body:block
     ) => {
         $(#[$meta])*
-        $vis fn $name($($parameter: $type,)+ $threads: $crate::Threads<'_>) -> $result $body
+        $vis fn $name($($parameter: $type,)+ $($threads: $crate::Threads<'_>)?) -> $result $body
 
         const _: () = assert!(
             $crate::__fits(&[$(<$type as $crate::OperatorParameter>::LETTER),+], $letters),
-            "the parameters are not those of the operator's `schema` in the manifest"
+            "{}",
+            $misfit
         );
 
         const _: () = {
@@ -135,7 +165,7 @@ macro_rules! __operator {
                         $(
                             let $parameter = call.receive::<$type>($parameter, ::core::stringify!($parameter))?;
                         )+
-                        ::core::result::Result::Ok($name($($parameter,)+ call.threads))
+                        ::core::result::Result::Ok($name($($parameter,)+ $({ let $threads = call.threads; $threads })?))
                     })
                 }
             }

@@ -1,34 +1,38 @@
 //! `bench`: measures the latency of a model.
 
+mod compare;
 mod on_device;
+mod page;
 mod profile;
+mod trace;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aoti_build::{LinkKind, Tf32};
-use aoti_compiler::compile::{self, Options};
+use aoti_build::LinkKind;
+use aoti_compiler::compile;
 use aoti_compiler::loops::work::Work;
 use aoti_runtime::{AnyView, Device, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 use serde_json::json;
 
-use self::profile::Limit;
+use self::trace::Trace;
 use super::{Context, print, print_json};
 use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
+use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
 use crate::memory;
 use crate::progress::Shown;
-use crate::rates::Rates;
+use crate::project::shown;
 use crate::single;
 
 /// Measures the latency of a model on this machine
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A case's folder, or a model file
+    /// A model of the project by name, a model file, or a case's folder
     model: PathBuf,
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
@@ -42,7 +46,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
     /// Size of a dynamic dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
@@ -58,6 +62,26 @@ pub(crate) struct Arguments {
     /// Show each kernel's time, its place in the program, bytes and operations, and percentage of peak
     #[arg(long)]
     profile: bool,
+    /// Write a page about the kernels: their times against what this machine reaches, and which thread did what and when
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write one run as a trace that Perfetto and Chrome's viewer read
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Say whether it is faster than in an earlier measurement: a file with what `--format json` printed
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Whether each kernel is timed.
+    fn has_profile(&self) -> bool {
+        self.profile || self.has_files()
+    }
+
+    fn has_files(&self) -> bool {
+        self.html.is_some() || self.trace.is_some()
+    }
 }
 
 const WARM_UPS: usize = 5;
@@ -70,20 +94,21 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let session = single::session(context, !arguments.no_cache)?;
+    let old = arguments.compare.as_deref().map(compare::read).transpose()?;
     // What is wrong with the command line is said before what is wrong with files.
     single::check_level(&session, arguments.device, &arguments.level)?;
-    let (path, case) = case::model_file(&arguments.model)?;
-    dims::check(&path, &arguments.dim, &context.environment)?;
+    let chosen = Chosen::find(&arguments.model, context)?;
+    dims::check(&chosen, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
     let (device, levels) = (arguments.device, vec![arguments.level.clone()]);
-    let numerics = arguments.rounding.or(Tf32::default());
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics.clone(), &progress);
+    let (numerics, model) = (arguments.rounding.or(chosen.numerics()), &chosen.model);
+    let single = single::build(&session, model, LinkKind::Dylib, device, levels, numerics.clone(), &progress);
     progress.finish();
     let single = single?;
     let compile_ms = begun.elapsed().as_millis();
     let (model, info) = single.load()?;
-    let from_case = || case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
+    let from_case = || chosen.case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
     let file = arguments.inputs.clone().or_else(from_case);
     let inputs = super::run::inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
@@ -98,28 +123,26 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let limit = Duration::from_secs_f64(arguments.secs);
     let (mut micros, others) = match device {
         Device::Cpu => (measure(&model, &info, &views, executor, limit)?, None),
-        Device::Cuda(_) | Device::Rocm(_) => {
-            let measured = on_device::measure(&model, &info, &inputs, limit)?;
-            (measured.micros, Some((measured.stream, measured.moved)))
-        }
+        Device::Cuda(_) | Device::Rocm(_) => on_device::measure(&model, &info, &inputs, limit)?.apart(),
     };
+    let parts = compare::parts(&micros);
+    let change = old.as_deref().and_then(|old| compare::Change::new(old, &parts));
     micros.sort_by(f64::total_cmp);
-    let profile = if arguments.profile {
+    let work = arguments.has_profile().then(|| {
         let compiled_for = match device {
             Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
             Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
         };
-        let work = kernel_work(&path, (compiled_for, numerics), &views, &context.environment)?;
-        Some(match device {
-            Device::Cpu => {
-                let rates = Rates::here(context.environment.cache_directory().as_deref(), threads, false);
-                profile::measure(&model, &views, executor, limit, &work)?.against(Limit::Machine(rates))
-            }
-            Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
-        })
-    } else {
-        None
+        kernel_work(&chosen, compiled_for, numerics, &views)
+    });
+    let profiled = |work: BTreeMap<String, Option<Work>>| match device {
+        Device::Cpu => {
+            let measured = profile::measure(&model, &views, executor, limit, &work)?;
+            Ok(measured.against_machine(context.environment.cache_directory().as_deref(), threads))
+        }
+        Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work),
     };
+    let profile = work.transpose()?.map(profiled).transpose()?;
     let report = Report {
         name: &single.built.name,
         level: model.level(),
@@ -131,11 +154,39 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         workspace_bytes: model.workspace_bytes(&views, threads)?,
         threads,
         profile,
+        parts,
+        change,
     };
+    if let Some(profile) = report.profile.as_ref().filter(|_| arguments.has_files()) {
+        let trace = match device {
+            Device::Cpu => trace::record(&model, &views, executor)?,
+            Device::Cuda(_) | Device::Rocm(_) => Trace::of_times(profile.times()),
+        };
+        files(arguments, context, &report, &trace, &info)?;
+    }
     if arguments.output.is_json() {
         print_json(&report.json())
     } else {
-        print(&report.text())
+        print(&report.text(arguments.output.width()));
+    }
+    Ok(())
+}
+
+/// Writes the files that are asked for.
+fn files(
+    arguments: &Arguments,
+    context: &Context,
+    report: &Report<'_>,
+    trace: &Trace,
+    info: &ModelInfo,
+) -> Result<(), Failure> {
+    if let Some(path) = &arguments.html {
+        page::write(path, report, trace)?;
+        context.terminal.status("Wrote", &shown(path, context));
+    }
+    if let Some(path) = &arguments.trace {
+        crate::page::write(path, &trace.chrome(report.name, &info.kernels).to_string())?;
+        context.terminal.status("Wrote", &shown(path, context));
     }
     Ok(())
 }
@@ -154,17 +205,27 @@ struct Report<'a> {
     workspace_bytes: usize,
     threads: usize,
     profile: Option<profile::Profile<'a>>,
+    /// Medians of consecutive parts of the measurement.
+    parts: Vec<f64>,
+    /// How it differs from an earlier one.
+    change: Option<compare::Change>,
 }
 
 impl Report<'_> {
     fn median(&self) -> f64 {
-        self.micros[self.micros.len() / 2]
+        self.percentile(0.5)
+    }
+
+    /// The time that this part of the runs is below.
+    fn percentile(&self, part: f64) -> f64 {
+        self.micros[((self.micros.len() as f64 * part) as usize).min(self.micros.len() - 1)]
     }
 
     fn json(&self) -> serde_json::Value {
         let mut object = json!({
             "reason": "bench",
-            "us_med": round(self.median()), "us_min": round(self.micros[0]), "n": self.micros.len(),
+            "us_med": round(self.median()), "us_min": round(self.micros[0]), "us_p95": round(self.percentile(0.95)), "n": self.micros.len(),
+            "us_parts": self.parts.iter().map(|us| round(*us)).collect::<Vec<_>>(),
             "compile_ms": self.compile_ms, "library_bytes": self.library_bytes,
             "workspace_bytes": self.workspace_bytes, "threads": self.threads, "level": self.level,
         });
@@ -176,14 +237,19 @@ impl Report<'_> {
         if let Some(profile) = &self.profile {
             object["profile"] = profile.json();
         }
+        if let Some(change) = self.change {
+            object["change"] = change.json();
+        }
         object
     }
 
-    fn text(&self) -> String {
+    fn text(&self, width: Option<usize>) -> String {
         let Report { name, level, device, compile_ms, library_bytes, workspace_bytes, threads, .. } = self;
         let (median, least, n) = (self.median(), self.micros[0], self.micros.len());
+        let (late, rate) = (self.percentile(0.95), 1e6 / median);
         let mut text = format!(
             "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {level}\n\
+             {late:.2} us at the 95th percentile, {rate:.0} runs a second\n\
              compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n"
         );
         if let Some((stream_us, moved_us)) = self.others {
@@ -192,7 +258,10 @@ impl Report<'_> {
             ));
         }
         if let Some(profile) = &self.profile {
-            text.push_str(&profile.table());
+            text.push_str(&profile.table(width));
+        }
+        if let Some(change) = self.change {
+            text.push_str(&format!("{}\n", change.text()));
         }
         text
     }
@@ -201,29 +270,16 @@ impl Report<'_> {
 /// How much each kernel does for inputs of these sizes: the compiler knows, as it is a function of the model and of the levels
 /// or the GPUs that it is compiled for.
 fn kernel_work(
-    path: &Path,
-    ((levels, gpus), numerics): ((Vec<String>, Vec<String>), Numerics),
+    chosen: &Chosen,
+    (levels, gpus): (Vec<String>, Vec<String>),
+    numerics: Numerics,
     views: &[AnyView<'_>],
-    environment: &aoti_toolchain::Environment,
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
-    let options = Options {
-        name: single::name_of(path),
-        package: String::new(),
-        levels,
-        gpus,
-        embed_weights: true,
-        named_weights: false,
-        tf32: numerics.tf32,
-        libraries: numerics.libraries,
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: single::read_operators(environment)?,
-    };
+    let options = chosen.options(levels, gpus, numerics)?;
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
-    let work = compile::kernel_work(memory::model(path)?, &options, &sizes);
-    Ok(work.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?.into_iter().collect())
+    let work = compile::kernel_work(memory::model(chosen.path())?, &options, &sizes);
+    Ok(work?.into_iter().collect())
 }
 
 /// Whether enough was run for the clocks and the caches to settle: a tenth of the time.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use aoti_build::{Built, Error, Job, Layout, Session, Settings};
-use aoti_compiler::diagnostic::Diagnostic;
 use aoti_toolchain::Target;
 use cargo_metadata::Package;
 use clap::{Args, ValueEnum};
@@ -12,7 +11,7 @@ use serde_json::json;
 
 use super::{Context, print_json};
 use crate::arguments::Output;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::progress::Shown;
 use crate::project::{Project, Selection, profile_folder, shown};
 use crate::timings::Timings;
@@ -38,7 +37,7 @@ pub(crate) struct Arguments {
     /// Message format; `json` prints one object per line on stdout, the last with the reason `build-finished`
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     message_format: MessageFormat,
-    /// Print how long each tool took, and whether its result was in the cache, on stderr
+    /// Say how long each tool took and whether its result was in the cache, and write a page about it (target/aoti/timings.html)
     #[arg(long)]
     timings: bool,
     #[command(flatten)]
@@ -92,6 +91,9 @@ impl Arguments {
     }
 }
 
+/// The page about the last build with `--timings`, beside the artefacts.
+const TIMINGS: &str = "timings.html";
+
 /// Form of messages.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum MessageFormat {
@@ -110,6 +112,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let begun = Instant::now();
     let result = build(arguments, context, begun);
     if arguments.is_json() {
+        result
+            .as_ref()
+            .err()
+            .into_iter()
+            .flat_map(Failure::findings)
+            .for_each(|finding| print_json(&finding));
         print_json(&json!({ "reason": "build-finished", "success": result.is_ok() }));
     }
     result
@@ -134,9 +142,16 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
         planned.extend(models);
     }
     progress.finish();
-    let table = timings.table();
+    let timings = timings.done();
     if arguments.timings {
-        anstream::eprint!("{table}");
+        let page = project.target_directory.join("aoti").join(TIMINGS);
+        timings.write(&page)?;
+        if arguments.is_json() {
+            timings.json().iter().for_each(print_json);
+        } else {
+            anstream::eprint!("{}", timings.table());
+        }
+        context.terminal.status("Timing", &format!("report saved to {}", shown(&page, context)));
     }
     if planned.is_empty() {
         let help = "put a model into `models/` or name one in `[package.metadata.aoti.models]`";
@@ -189,22 +204,6 @@ fn plan<'a>(
     problems.dedup();
     if problems.is_empty() {
         return Ok(planned);
-    }
-    if arguments.is_json() {
-        for problem in &problems {
-            let location = problem.location.as_ref();
-            print_json(&json!({
-                "reason": "aoti-diagnostic",
-                "level": "error",
-                "code": problem.code.to_string(),
-                "message": problem.message,
-                "file": location.map(|location| &location.file),
-                "line": location.map(|location| location.line),
-                "column": location.map(|location| location.column),
-                "help": problem.help,
-                "rendered": problem.to_string(),
-            }));
-        }
     }
     Err(aoti_build::Problems(problems).into())
 }
@@ -288,28 +287,12 @@ fn artifact(planned: &Planned<'_>, built: &Built) {
     }));
 }
 
+/// The findings, each with the model that it is of.
 fn diagnostics(planned: &Planned<'_>, error: &Error) {
     let model = &planned.job.model;
-    let line = |diagnostic: Option<&Diagnostic>, message: &str, rendered: String| {
-        let place = diagnostic.and_then(Diagnostic::place);
-        print_json(&json!({
-            "reason": "aoti-diagnostic",
-            "package_id": planned.package.id,
-            "model": model.name,
-            "path": model.path,
-            "level": "error",
-            "code": diagnostic.map(|diagnostic| diagnostic.code.to_string()),
-            "message": message,
-            "file": place.map(|(file, _)| file),
-            "line": place.map(|(_, line)| line),
-            "help": diagnostic.and_then(|diagnostic| diagnostic.help.as_ref()),
-            "rendered": rendered,
-        }));
-    };
-    let Error::Model { diagnostics, .. } = error else {
-        return line(None, error.to_string().lines().next().unwrap_or_default(), error.to_string());
-    };
-    for diagnostic in &diagnostics.0 {
-        line(Some(diagnostic), &diagnostic.message, diagnostic.to_string());
+    for mut finding in failure::of_error(error) {
+        finding["package_id"] = json!(planned.package.id);
+        (finding["model"], finding["path"]) = (json!(model.name), json!(model.path));
+        print_json(&finding);
     }
 }

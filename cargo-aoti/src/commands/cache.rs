@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aoti_build::{Choices, LOCK_FILE, Model};
+use aoti_build::Model;
 use aoti_toolchain::{Difference, LocalStore, Miss, cache_size, parse_size, sweep_temporaries};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -56,6 +56,17 @@ struct Why {
     output: Output,
     #[command(flatten)]
     selection: Selection,
+}
+
+impl Arguments {
+    pub(crate) fn is_json(&self) -> bool {
+        match &self.command {
+            Command::Stat { output } | Command::Gc { output, .. } | Command::Clear { output } => {
+                output.is_json()
+            }
+            Command::Why(why) => why.output.is_json(),
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -122,10 +133,7 @@ fn model_of(arguments: &Why, context: &Context) -> Result<Model, Failure> {
         Some(model) => model,
         None => {
             let (path, _) = case::model_file(given)?;
-            let mut model = Model::new(single::name_of(&path), &path);
-            model.operators = single::operators(&context.environment)?;
-            model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
-            model
+            single::model(&path, &context.environment)?
         }
     };
     if !arguments.levels.is_empty() {

@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 /// What a build made.

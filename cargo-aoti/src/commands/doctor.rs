@@ -20,7 +20,7 @@ mod explain;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
     /// Show for each device and target that the project wants which toolchains were considered, in which order, and why
     /// each was taken or refused
     #[arg(long)]

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{print, print_json};
 use crate::arguments::Output;
 use crate::failure::Failure;
+use crate::table;
 
 /// Explains a diagnostic's code; without one, lists them
 #[derive(Args, Debug)]
@@ -15,8 +16,11 @@ pub(crate) struct Arguments {
     /// Such as AOTI0007
     code: Option<String>,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
+
+/// Columns of a paragraph that reads well.
+const COLUMNS: usize = 100;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let all = all();
@@ -43,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         object(found);
     } else {
         let (code, title, text) = found;
+        let text = table::wrap(text, arguments.output.width().unwrap_or(COLUMNS).min(COLUMNS));
         print(&format!("{code}: {title}\n\n{text}\n"));
     }
     Ok(())

@@ -1,33 +1,33 @@
 //! `inspect`: a model's signature, and what it is compiled to.
 
 mod choices;
+mod ops;
+mod page;
 
 use std::path::PathBuf;
 
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
-use aoti_compiler::diagnostic::Diagnostics;
-use aoti_compiler::frontend::torch::custom::Operators;
-use aoti_compiler::frontend::torch::rules::Registry;
-use aoti_compiler::frontend::{self, Support, onnx};
 use aoti_compiler::names;
+use aoti_compiler::schedule::Explanation;
 use aoti_compiler::target::GpuTarget;
-use bytes::Bytes;
 use clap::{Args, ValueEnum};
 
 use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
-use crate::arguments::{Numerics, Output, Rounding};
-use crate::case;
+use crate::arguments::{Output, Rounding};
+use crate::chosen::Chosen;
+use crate::dims;
 use crate::failure::Failure;
 use crate::memory;
-use crate::single;
+use crate::project::shown;
+use crate::table;
 
 /// Shows a model's signature, its operators, or the text of any stage of its compilation
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A model file, or a case's folder
+    /// A model of the project by name, a model file, or a case's folder
     #[arg(required_unless_present = "ops")]
     model: Option<PathBuf>,
     /// Print the text of one stage
@@ -45,13 +45,19 @@ pub(crate) struct Arguments {
     /// Instruction-set levels and GPU architectures to compile for, comma-separated, such as `x86-64-v3` or `sm_90a`
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "x86-64-v3")]
     level: Vec<String>,
+    /// Write a page about what the model is compiled to: kernels, values, memory over time, guards
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "ops", "explain_fusion", "choices"])]
+    html: Option<PathBuf>,
+    /// Size of an open dimension, for the bytes and operations of --html; by default the smallest
+    #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse, requires = "html")]
+    dim: Vec<(String, i64)>,
     /// Compile a library that takes weights by name
     #[arg(long)]
     named_weights: bool,
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 /// A stage that has a text.
@@ -85,52 +91,41 @@ enum Stage {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let Some(path) = &arguments.model else {
-        all_operators(arguments.output.is_json());
+        ops::all(arguments.output.is_json());
         return Ok(());
     };
-    let (path, _) = case::model_file(path)?;
-    let model = memory::model(&path)?;
-    let name = single::name_of(&path);
-    let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
-    if arguments.output.is_json() && (arguments.ops || arguments.emit.is_some() || arguments.explain_fusion) {
-        let message = "`--format json` is for a model's signature and for the list of operators";
-        return Err(Failure::Usage(message.to_owned()));
-    }
+    let chosen = Chosen::find(path, context)?;
+    dims::check(&chosen, &arguments.dim)?;
+    let model = memory::model(chosen.path())?;
+    let output = arguments.output;
     if arguments.ops {
-        return operators_of(model.file, context);
+        return ops::of_model(&chosen, model.file, output);
     }
-    let Numerics { tf32, libraries } = arguments.rounding.or(single::numerics_of(&path)?);
+    let numerics = arguments.rounding.or(chosen.numerics());
     let levels = arguments.level.iter().cloned();
     let (gpus, levels) = levels.partition(|level| GpuTarget::named(level).is_some());
-    let options = Options {
-        name,
-        package: String::new(),
-        levels,
-        gpus,
-        embed_weights: true,
-        named_weights: arguments.named_weights,
-        tf32,
-        libraries,
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: single::read_operators(&context.environment)?,
-    };
+    let options =
+        Options { named_weights: arguments.named_weights, ..chosen.options(levels, gpus, numerics)? };
     if arguments.choices {
-        return choices::run(model, &path, &options, arguments.output.is_json());
+        return choices::run(model, chosen.path(), &options, output);
     }
     if arguments.explain_fusion {
-        for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
-            print(&format!("{explanation}\n"));
-        }
+        fusion(&compile::explain_fusion(model, &options)?, output);
         return Ok(());
     }
     let Some(stage) = arguments.emit else {
-        let bundle = compile::compile(model, &options).map_err(refuse)?;
-        if arguments.output.is_json() {
+        let bundle = compile::compile(model.clone(), &options)?;
+        if let Some(path) = &arguments.html {
+            let overview = compile::overview(model, &options, &arguments.dim)?;
+            let mut json = signature_json(&bundle.interface);
+            json["compiled"] = page::json(&overview);
+            page::page(&bundle.interface, &overview).write(path, &json)?;
+            context.terminal.status("Wrote", &shown(path, context));
+        }
+        if output.is_json() {
             print_json(&signature_json(&bundle.interface));
         } else {
-            print(&signature(&bundle.interface));
+            print(&table::fit(&signature(&bundle.interface), output.width()));
         }
         return Ok(());
     };
@@ -148,49 +143,38 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         Stage::Cuda => Emit::Cuda,
         Stage::Hip => Emit::Hip,
     };
-    print(&compile::emit(model, &options, emit).map_err(refuse)?);
-    Ok(())
-}
-
-/// Prints the operators of a model.
-fn operators_of(file: Bytes, context: &Context) -> Result<(), Failure> {
-    let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
-    let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
-    let all = frontend::operators_of(file, &declared).map_err(refuse)?;
-    let lines = all.iter().map(|(name, (count, support))| operator_line(name, *count, *support));
-    print(&lines.collect::<String>());
-    Ok(())
-}
-
-/// How an operator is marked that the project brings.
-const PROJECTS_OWN: &str = "  (the project's own)";
-
-/// All operators that are supported, those of ONNX with their domains.
-fn all_operators(is_json: bool) {
-    let registry = Registry::new();
-    let named = |(domain, name): (&str, &str)| {
-        format!("{}::{name}", if domain.is_empty() { "ai.onnx" } else { domain })
-    };
-    let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
-    if is_json {
-        let names: Vec<&str> = registry.names().collect();
-        print_json(&json!({ "reason": "operators", "operators": names, "onnx": of_onnx }));
+    let text = compile::emit(model, &options, emit)?;
+    if output.is_json() {
+        let stage = stage.to_possible_value();
+        let stage = stage.as_ref().map(|stage| stage.get_name());
+        print_json(&json!({ "reason": "text", "stage": stage, "text": text }));
     } else {
-        let own = registry.names().fold(String::new(), |text, name| text + name + "\n");
-        print(&of_onnx.iter().fold(own, |text, name| text + name + "\n"));
+        print(&text);
     }
+    Ok(())
 }
 
-/// What `--ops` says of an operator.
-fn operator_line(name: &str, count: usize, support: Support) -> String {
-    let mark = match support {
-        Support::Rule => String::new(),
-        Support::Function => "  (a function of the model)".to_owned(),
-        Support::Project => PROJECTS_OWN.to_owned(),
-        Support::Refused(reason) => format!("  (not supported: {reason})"),
-        Support::None => "  (not supported)".to_owned(),
-    };
-    format!("{count:6}  {name}{mark}\n")
+/// Prints which kernels became one and which did not: those that did first, then by what it would have saved.
+fn fusion(explanations: &[Explanation], output: Output) {
+    let (mut fused, mut apart): (Vec<_>, Vec<_>) =
+        explanations.iter().partition(|explanation| explanation.refusal.is_none());
+    if output.is_json() {
+        for explanation in explanations {
+            let Explanation { producer, consumer, refusal, costs } = explanation;
+            print_json(&json!({
+                "reason": "fusion", "producer": producer, "consumer": consumer, "fused": refusal.is_none(),
+                "refusal": refusal.as_ref().map(ToString::to_string),
+                "cost_apart": costs.map(|costs| costs.apart), "cost_fused": costs.map(|costs| costs.fused),
+            }));
+        }
+        return;
+    }
+    let gain = |explanation: &Explanation| explanation.costs.map_or(0.0, |costs| costs.apart - costs.fused);
+    fused.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    apart.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    let mut text = format!("{} pairs of kernels became one, {} did not\n", fused.len(), apart.len());
+    fused.iter().chain(&apart).for_each(|explanation| text.push_str(&format!("{explanation}\n")));
+    print(&table::fit(&text, output.width()));
 }
 
 fn signature(interface: &Interface) -> String {

@@ -68,9 +68,10 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Writes text to stdout. A reader that has gone away, as `head` does, is no failure.
+/// Writes text to stdout, in colours where it has any and the terminal shows them. A reader that has gone away, as `head`
+/// does, is no failure.
 pub(crate) fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = anstream::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 

@@ -9,8 +9,10 @@ mod program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use aoti_build::{Operator, OperatorCode, operators_of_project};
 use aoti_compiler::codegen::interface::Interface;
-use aoti_compiler::compile;
+use aoti_compiler::diagnostic::{Code, Diagnostics};
+use aoti_compiler::{compile, frontend::torch::custom};
 use clap::Args;
 use serde_json::json;
 use toml_edit::{DocumentMut, InlineTable, Item, Table};
@@ -28,7 +30,7 @@ pub(crate) struct Arguments {
     /// Folder of the project
     path: PathBuf,
     #[command(flatten)]
-    options: Options,
+    pub(crate) options: Options,
 }
 
 /// Makes a cargo project of a folder, or adds to a cargo project what it needs to compile models
@@ -38,11 +40,11 @@ pub(crate) struct InitArguments {
     #[arg(default_value = ".")]
     path: PathBuf,
     #[command(flatten)]
-    options: Options,
+    pub(crate) options: Options,
 }
 
 #[derive(Args, Debug)]
-struct Options {
+pub(crate) struct Options {
     /// A model to copy into it: a file, or a case's folder
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
@@ -53,7 +55,7 @@ struct Options {
     #[arg(long, value_name = "FOLDER")]
     sources: Option<PathBuf>,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 const BUILD: &str = "\
@@ -69,6 +71,8 @@ struct Chosen {
     file: String,
     identifier: String,
     interface: Interface,
+    /// Functions of operators that the program has to define, up to their bodies.
+    functions: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -88,7 +92,7 @@ pub(crate) fn init(arguments: &InitArguments, context: &Context) -> Result<(), F
 
 fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure> {
     let crates = Crates::find(options.sources.as_deref())?;
-    let chosen = options.model.as_deref().map(choose).transpose()?;
+    let chosen = options.model.as_deref().map(|model| choose(model, path)).transpose()?;
     let is_new_folder = !path.exists();
     let is_project = path.join("Cargo.toml").is_file();
     let has_program = ["src/main.rs", "src/lib.rs"].iter().any(|file| path.join(file).exists());
@@ -107,10 +111,12 @@ fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure
 }
 
 /// Reads the model to its interface: one that does not compile goes into no project.
-fn choose(given: &Path) -> Result<Chosen, Failure> {
+/// Operators are those that the project's manifest declares, or that of the workspace around it.
+fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
     let (path, _) = case::model_file(given)?;
     let model = memory::model(&path)?;
     let name = single::name_of(&path);
+    let declared = operators_of_project(project)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     let identifier = aoti_build::Model::new(&name, &path).identifier();
     let options = compile::Options {
@@ -125,11 +131,33 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         names: Default::default(),
         records: Default::default(),
         rates: None,
-        operators: Vec::new(),
+        operators: declared.iter().map(Operator::read).collect::<Result<_, _>>()?,
     };
     let bundle =
-        compile::compile(model, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
-    Ok(Chosen { path, file: format!("{name}.{extension}"), identifier, interface: bundle.interface })
+        compile::compile(model, &options).map_err(|diagnostics| declare_first(diagnostics, project))?;
+    let functions = functions(&declared, &options.operators);
+    let file = format!("{name}.{extension}");
+    Ok(Chosen { path, file, identifier, interface: bundle.interface, functions })
+}
+
+/// The functions of the project's operators that no C++ file defines.
+fn functions(declared: &[Operator], read: &[custom::Operator]) -> Vec<String> {
+    let is_own = |operator: &Operator| matches!(operator.code, OperatorCode::Function { source: None, .. });
+    let own = declared.iter().zip(read).filter(|(operator, _)| is_own(operator));
+    own.filter_map(|(_, operator)| custom::declaration(operator).ok().flatten()).collect()
+}
+
+/// Of operators that are not supported, those of the project's own can be declared: in a manifest, which has to be there first.
+fn declare_first(mut diagnostics: Diagnostics, project: &Path) -> Failure {
+    let project = project.file_name().unwrap_or(project.as_os_str()).to_string_lossy().into_owned();
+    let unknown = diagnostics.0.iter_mut().filter(|diagnostic| diagnostic.code == Code::Operator);
+    for diagnostic in unknown {
+        diagnostic.notes.push(format!(
+            "for an operator of your own, make the project without the model, declare the operator in its `Cargo.toml` and \
+             add the model with `cargo aoti init {project} --model FILE`"
+        ));
+    }
+    diagnostics.into()
 }
 
 /// Has cargo make the package: names, the workspace around it and version control are its affair.
@@ -157,6 +185,20 @@ const PROFILE: &str = "
 debug = false
 ";
 
+/// What the build script is made of, which is not seen until somebody else builds the project.
+fn compiler_note(has_compiler: bool, is_installed: bool) -> &'static str {
+    match (has_compiler, is_installed) {
+        (false, _) => {
+            "building this project takes an installed `cargo-aoti`; for people without one, remove \
+             `default-features = false` from `aoti-build`"
+        }
+        (true, false) => {
+            "the build script compiles the compiler itself, because this `cargo-aoti` is not the one on `PATH`"
+        }
+        (true, true) => "the build script compiles the compiler itself, for those who depend on this library",
+    }
+}
+
 /// Adds what a model needs.
 fn fill(
     path: &Path,
@@ -170,7 +212,11 @@ fn fill(
     let half: &[&str] =
         if chosen.is_some_and(|chosen| program::needs_half(&chosen.interface)) { &["half"] } else { &[] };
     // A package that others depend on is built by people who need not have the program.
-    let has_compiler = path.join("src/lib.rs").exists() || !is_installed(context);
+    let is_installed = is_installed(context);
+    let has_compiler = path.join("src/lib.rs").exists() || !is_installed;
+    if !text.contains("aoti-build") {
+        context.terminal.status("Note", compiler_note(has_compiler, is_installed));
+    }
     let is_onnx = chosen.is_some_and(|chosen| chosen.file.ends_with(".onnx"));
     let compiler = has_compiler.then_some(if is_onnx { &["onnx"][..] } else { &[] });
     let text = depend(&text, crates, half, compiler);
@@ -205,7 +251,8 @@ fn fill(
         context.terminal.warn(&format!("there is a `build.rs` already; let it call `{line}`"));
     }
     write_absent(&build, BUILD)?;
-    let program = chosen.map(|chosen| program::text(&chosen.interface, &chosen.identifier));
+    let program =
+        chosen.map(|chosen| program::text(&chosen.interface, &chosen.identifier, &chosen.functions));
     if !has_program {
         return write(&path.join("src/main.rs"), program.as_deref().unwrap_or(program::EMPTY));
     }

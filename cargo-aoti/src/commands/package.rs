@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
 }
 
 /// What there is for one target.

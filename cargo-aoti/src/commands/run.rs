@@ -4,7 +4,7 @@ mod taps;
 
 use std::path::PathBuf;
 
-use aoti_build::{LinkKind, Tf32};
+use aoti_build::LinkKind;
 use aoti_runtime::{AnyView, Device, DynTensor, Generator, KernelEvent, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Context, print, print_json};
 use crate::arguments::{Output, Rounding};
-use crate::case;
+use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
@@ -24,7 +24,7 @@ use taps::Taps;
 /// Compiles a model and runs it once
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A model file, or a case's folder
+    /// A model of the project by name, a model file, or a case's folder
     model: PathBuf,
     /// Inputs under the keys "0", "1", … or their names; random ones if absent
     #[arg(long, value_name = "FILE")]
@@ -56,22 +56,24 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    printed: Output,
+    pub(crate) printed: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let (path, case) = case::model_file(&arguments.model)?;
+    let chosen = Chosen::find(&arguments.model, context)?;
     let session = single::session(context, true)?;
-    dims::check(&path, &arguments.dim, &context.environment)?;
+    dims::check(&chosen, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let (device, levels) = (arguments.device, vec!["native".to_owned()]);
-    let numerics = arguments.rounding.or(Tf32::default());
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics, &progress);
+    let numerics = arguments.rounding.or(chosen.numerics());
+    let single = single::build(&session, &chosen.model, LinkKind::Dylib, device, levels, numerics, &progress);
     progress.finish();
     let single = single?;
     let (model, info) = single.load()?;
-    let file =
-        arguments.inputs.clone().or_else(|| case.filter(|case| case.has_inputs()).map(|case| case.inputs()));
+    let file = arguments
+        .inputs
+        .clone()
+        .or_else(|| chosen.case.filter(|case| case.has_inputs()).map(|case| case.inputs()));
     let inputs = inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =

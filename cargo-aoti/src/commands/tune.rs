@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
     #[command(flatten)]
     selection: Selection,
 }
@@ -408,9 +408,9 @@ impl Subject<'_> {
         match self.stage {
             Decided::InGraph => format!("reductions and layouts of {}", self.named()),
             Decided::OfKernels => {
-                format!("kernel fusion of {}", self.named())
+                format!("kernel fusion of {}{}", self.model.name, self.point.text())
             }
-            Decided::InKernel => self.named(),
+            Decided::InKernel => format!("kernels of {}", self.named()),
         }
     }
 
@@ -446,7 +446,7 @@ fn measure(
     task: Task<'_>,
 ) -> Result<Outcome, Failure> {
     let (subject, progress) = (task.subject, Shown::new(context.terminal));
-    let result = measured(arguments, context, session, task, &progress);
+    let result = measured(arguments, session, task, &progress);
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
@@ -468,13 +468,12 @@ fn measure(
 
 fn measured(
     arguments: &Arguments,
-    context: &Context,
     session: &Session,
     task: Task<'_>,
     progress: &Shown,
 ) -> Result<Outcome, Failure> {
     let subject = task.subject;
-    context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
+    progress.say("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
     let comparison = Comparison {
         groups,

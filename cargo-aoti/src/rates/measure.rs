@@ -40,7 +40,7 @@ pub(super) fn rates(machine: &Machine, threads: usize) -> Rates {
     let memory = reading(threads, far / threads as u64);
     levels.push(Level { name: "memory".to_owned(), bytes: None, gb_per_s: memory });
     let gflop_per_s = rate(threads, 0, &|_| vectors::multiply_adds(ROUNDS));
-    Rates { gflop_per_s, levels, fork_join_ns: 0.0 }
+    Rates { gflop_per_s, levels, fork_join_ns: 0.0, times: 1 }
 }
 
 /// Billions of bytes a second that threads read, each from memory of its own of this length.

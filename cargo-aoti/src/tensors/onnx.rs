@@ -20,8 +20,7 @@ pub(crate) fn is_of_set(path: &Path) -> bool {
 pub(crate) fn read(prefix: &Path) -> Result<Vec<DynTensor>, Failure> {
     let is_input = prefix.ends_with("input_");
     let model = prefix.parent().and_then(Path::parent).unwrap_or(prefix).join("model.onnx");
-    let (inputs, outputs) =
-        interface(memory::map(&model)?).map_err(|findings| Failure::User(findings.to_string()))?;
+    let (inputs, outputs) = interface(memory::map(&model)?).map_err(Failure::from)?;
     let kinds = if is_input { inputs } else { outputs };
     let mut tensors = Vec::new();
     for (number, kind) in kinds.into_iter().enumerate() {

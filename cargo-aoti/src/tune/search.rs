@@ -387,21 +387,14 @@ impl<'a> Search<'a> {
         Assignment((0..self.groups.len()).map(winner).collect())
     }
 
-    /// Whether whole runs, of the first ways and of the winners, say that the winners are none: they are slower beyond noise, or
-    /// slower at all where what the kernels gain would show. Those of before must be so much slower that a record changes.
+    /// Whether whole runs, of the first ways and of the winners, say that the winners are none: the whole is slower. Those of
+    /// before must be so much slower that a record changes.
     fn is_refuted(&self, winners: &Assignment, [first, tuned]: [Timing; 2]) -> bool {
         let is_of_before = |(group, way): &(usize, usize)| self.before[*group] == Some(*way);
         if winners.pairs().iter().all(is_of_before) {
             return first.displaces(tuned);
         }
-        let median = |group: usize, way: usize| match &self.known[group][way] {
-            Knowledge::Timed(timing) => timing.median,
-            Knowledge::Untried | Knowledge::Refused(_) => 0.0,
-        };
-        let gain: f64 =
-            winners.pairs().iter().map(|(group, way)| median(*group, 0) - median(*group, *way)).sum();
-        let would_show = gain > tuned.margin(first);
-        first.is_faster_than(tuned) || (would_show && tuned.median > first.median)
+        tuned.median > first.median
     }
 
     /// Whole runs of the first library and of one with all winners, by turns; none if no run counts. The error is a way that is

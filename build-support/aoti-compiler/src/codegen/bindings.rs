@@ -81,7 +81,7 @@ impl<'a> Ctx<'a> {
 // Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
 
 {doc}\
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod {module} {{
     {library}
 

@@ -31,6 +31,13 @@ pub(super) struct Measured {
     pub(super) moved: f64,
 }
 
+impl Measured {
+    /// The times of runs that are waited for, and the others.
+    pub(super) fn apart(self) -> (Vec<f64>, Option<(f64, f64)>) {
+        (self.micros, Some((self.stream, self.moved)))
+    }
+}
+
 /// Inputs and outputs where the model runs.
 struct Tensors<'m> {
     inputs: Vec<DeviceTensor<'m>>,

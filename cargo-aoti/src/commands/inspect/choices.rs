@@ -11,13 +11,15 @@ use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::schedule::{KernelKey, Records};
 use serde_json::{Value, json};
 
+use crate::arguments::Output;
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::single;
+use crate::table;
 use crate::tune::log::parts;
 
 /// Prints the choices of a model.
-pub(super) fn run(model: ModelFile, path: &Path, options: &Options, is_json: bool) -> Result<(), Failure> {
+pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Output) -> Result<(), Failure> {
     let lock = match lock_for(path) {
         Some(path) => Lock::read(&path)?.lock,
         None => Lock::default(),
@@ -34,10 +36,9 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, is_json: boo
     let rates = lock.rates_for(std::env::consts::ARCH).cloned();
     let options = Options { records, rates, ..options.clone() };
     if !options.levels.is_empty() {
-        show_prices(&options, is_json);
+        show_prices(&options, output);
     }
-    let kernels = compile::open_kernels(model, &options, Facts::default());
-    let kernels = kernels.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+    let kernels = compile::open_kernels(model, &options, Facts::default())?;
     let mut shown = Vec::new();
     for kernel in kernels.iter().filter(|kernel| kernel.ways.len() > 1) {
         // Kernels of one key are run in one way.
@@ -46,20 +47,20 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, is_json: boo
         }
         shown.push(&kernel.key);
         let own = lock.records.iter().filter(|(place, _)| place.kernel == kernel.key).collect::<Vec<_>>();
-        if is_json {
+        if output.is_json() {
             print_json(&as_json(kernel, &own));
         } else {
-            print(&as_text(kernel, &own));
+            print(&table::fit(&as_text(kernel, &own), output.width()));
         }
     }
     Ok(())
 }
 
 /// Prints what work costs on processors.
-fn show_prices(options: &Options, is_json: bool) {
+fn show_prices(options: &Options, output: Output) {
     let prices = compile::cpu_prices(options);
     let all = Item::ALL.into_iter().map(|item| (item.name(), prices.of(item)));
-    if is_json {
+    if output.is_json() {
         let all = all.map(|(name, price)| (name.to_owned(), json!(price))).collect();
         let is_measured = options.rates.is_some();
         print_json(&json!({ "reason": "prices", "prices": Value::Object(all), "by_rates": is_measured }));
@@ -67,7 +68,8 @@ fn show_prices(options: &Options, is_json: bool) {
     }
     let all: Vec<String> = all.map(|(name, price)| format!("{name} {price:.3}")).collect();
     let by = if options.rates.is_some() { " by the rates of `aoti.lock`" } else { "" };
-    print(&format!("prices{by}: {}\n", all.join(", ")));
+    let width = output.width().unwrap_or(usize::MAX);
+    print(&(table::wrap(&format!("prices{by}: {}", all.join(", ")), width) + "\n"));
 }
 
 /// The lock that a build of a model goes by: beside its file, or in the folder of the package that it lies in.

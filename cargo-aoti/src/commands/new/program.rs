@@ -12,15 +12,28 @@ fn main() {
 ";
 
 /// A program that runs the model of this interface.
-pub(super) fn text(interface: &Interface, identifier: &str) -> String {
+/// `functions` are those of operators, which it has to define.
+pub(super) fn text(interface: &Interface, identifier: &str, functions: &[String]) -> String {
     let inputs = bindings::field_names(&interface.inputs);
     let outputs = bindings::field_names(&interface.outputs);
     let mut text = String::new();
-    if !inputs.is_empty() {
-        text.push_str("use aoti_runtime::TensorView;\n\n");
+    let has_views = !inputs.is_empty() || functions.iter().any(|function| function.contains("TensorView<"));
+    match (has_views, functions.is_empty()) {
+        (true, true) => text.push_str("use aoti_runtime::TensorView;\n\n"),
+        (true, false) => text.push_str("use aoti_runtime::{TensorView, TensorViewMut};\n\n"),
+        (false, true) => {}
+        (false, false) => text.push_str("use aoti_runtime::TensorViewMut;\n\n"),
+    }
+    text.push_str(&format!("aoti_runtime::include_model!(\"{identifier}\");\n\n"));
+    for function in functions {
+        // `f32` stands for any element type, and nothing of what it is given is used yet.
+        text.push_str(&format!(
+            "aoti_runtime::operator! {{\n    #[expect(unused_variables)]\n    {function} {{\n        \
+             Err(\"this operator is not written yet\".to_owned())\n    }}\n}}\n\n"
+        ));
     }
     text.push_str(&format!(
-        "aoti_runtime::include_model!(\"{identifier}\");\n\nfn main() -> Result<(), aoti_runtime::Error> {{\n    \
+        "fn main() -> Result<(), aoti_runtime::Error> {{\n    \
          let model = {identifier}::Model::load()?;\n"
     ));
     // Nobody's first run is of nothing; sizes that follow from others are left to be the least that they can be.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Arguments, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
+use crate::table;
 use crate::tune::apart::Apart;
 use crate::tune::groups::Group;
 use crate::tune::log::parts;
@@ -43,7 +44,7 @@ impl Listener for Heard<'_> {
 /// What is measured that is decided at some time, in a word.
 fn name_of(stage: Decided) -> &'static str {
     match stage {
-        Decided::InGraph => "sums and layouts",
+        Decided::InGraph => "reductions and layouts",
         Decided::OfKernels => "pairs",
         Decided::InKernel => "kernels",
     }
@@ -51,6 +52,7 @@ fn name_of(stage: Decided) -> &'static str {
 
 /// What there is to try.
 pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
+    let fitted = |text: String| table::fit(&text, arguments.output.width());
     for group in &subject.groups {
         if arguments.output.is_json() {
             let ways = group.tried.iter().map(|way| &group.ways[*way]);
@@ -67,7 +69,7 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
         for way in group.tried.iter().map(|way| &group.ways[*way]) {
             text.push_str(&format!("  {:>6.2}  {}\n", way.cost, way.setting.sentence()));
         }
-        print(&text);
+        print(&fitted(text));
     }
     if !arguments.output.is_json() {
         let candidates: usize = subject.groups.iter().map(|group| group.tried.len()).sum();
@@ -99,6 +101,7 @@ pub(super) fn outcome(
     outcome: &Outcome,
 ) -> usize {
     let (mut slower, mut changed) = (0, 0);
+    let fitted = |text: String| table::fit(&text, arguments.output.width());
     for (position, group) in subject.groups.iter().enumerate() {
         let recorded = subject.recorded(group, arguments.threads);
         let winner = outcome.winners.0[position];
@@ -111,7 +114,7 @@ pub(super) fn outcome(
         if arguments.output.is_json() {
             print_json(&kernel_json(subject, outcome, position, recorded));
         } else if winner != 0 || is_changed || context.terminal.is_verbose() {
-            print(&kernel_text(subject, outcome, position, recorded, context.terminal.is_verbose()));
+            print(&fitted(kernel_text(subject, outcome, position, recorded, context.terminal.is_verbose())));
         }
     }
     let (good, measured) = outcome.good_defaults();
@@ -132,20 +135,20 @@ pub(super) fn outcome(
     let name = &subject.named();
     match (outcome.whole, outcome.winners.pairs().len()) {
         (Some([first, tuned]), won) if won > 0 => {
-            let gain = (1.0 - tuned.median / first.median) * 100.0;
-            let verdict = if gain < 0.0 { "slower" } else { "faster" };
-            print(&format!(
-                "{name}: {:.2} us -> {:.2} us ({:.1} % {verdict}); {won} of {} {} changed\n",
+            print(&fitted(format!(
+                "{name}: {:.2} us -> {:.2} us ({}); {won} of {} {} changed\n",
                 first.median,
                 tuned.median,
-                gain.abs(),
+                change(first.median, tuned.median),
                 subject.groups.len(),
                 name_of(subject.stage),
-            ));
+            )));
         }
         (Some([first, tuned]), _) => print(&format!(
-            "{name}: no faster as a whole ({:.2} us, {:.2} us without records); nothing changed\n",
-            tuned.median, first.median
+            "{name}: {:.2} us -> {:.2} us ({}): nothing changes\n",
+            first.median,
+            tuned.median,
+            change(first.median, tuned.median)
         )),
         (None, 0) => print(&format!("{name}: the defaults are the fastest\n")),
         (None, won) => {
@@ -167,6 +170,19 @@ pub(super) fn outcome(
         print(&format!("{name}: {changed} records would change, {slower} are slower than without\n"));
     }
     slower
+}
+
+/// How much one time differs from another, in words.
+fn change(before: f64, after: f64) -> String {
+    let percent = (after / before - 1.0) * 100.0;
+    // What rounds to nothing is nothing.
+    if percent.abs() < 0.05 {
+        "no faster".to_owned()
+    } else if percent < 0.0 {
+        format!("{:.1} % faster", -percent)
+    } else {
+        format!("{percent:.1} % slower")
+    }
 }
 
 /// The records that the cache had.
@@ -208,12 +224,9 @@ fn kernel_text(
     let winner = outcome.winners.0[position];
     let mut text = match (outcome.timing(position, 0), outcome.timing(position, winner)) {
         (Some(first), Some(own)) if winner != 0 => {
-            let gain = (1.0 - own.median / first.median) * 100.0;
             let sentence = group.ways[winner].setting.sentence();
-            format!(
-                "{}: {:.2} us -> {:.2} us ({gain:.1} % less): {sentence}\n",
-                group.name, first.median, own.median
-            )
+            let change = change(first.median, own.median);
+            format!("{}: {:.2} us -> {:.2} us ({change}): {sentence}\n", group.name, first.median, own.median)
         }
         (Some(first), _) => format!("{}: {:.2} us as without a record\n", group.name, first.median),
         (None, _) => format!("{}: not measured\n", group.name),
@@ -256,4 +269,16 @@ fn kernel_json(subject: &Subject<'_>, outcome: &Outcome, position: usize, record
         "recorded": recorded.map(|recorded| group.ways[recorded].setting.to_string()),
         "candidates": outcome.known[position].iter().enumerate().map(way).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slower_is_called_slower() {
+        assert_eq!(change(14.35, 14.75), "2.8 % slower");
+        assert_eq!(change(10.0, 9.0), "10.0 % faster");
+        assert_eq!(change(10.0, 10.001), "no faster");
+    }
 }

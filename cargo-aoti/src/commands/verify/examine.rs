@@ -186,7 +186,9 @@ impl Examiner {
         let path = case.model();
         outcome.stage = Stage::Lower;
         let (levels, numerics) = (self.levels.clone(), self.numerics.clone());
-        let built = single::build(&self.session, &path, link, self.device, levels, numerics, &Silent);
+        let built = single::model(&path, self.session.environment()).and_then(|model| {
+            single::build(&self.session, &model, link, self.device, levels, numerics, &Silent)
+        });
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import

@@ -23,6 +23,7 @@ use serde_json::json;
 use super::{Context, print, print_json};
 use crate::arguments::{Output, Rounding};
 use crate::case::{self, Case, Format};
+use crate::chosen::Chosen;
 use crate::failure::Failure;
 use crate::single;
 use examine::Examiner;
@@ -33,7 +34,7 @@ use tally::Tally;
 /// Compiles and runs cases, and compares the results with those expected
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Folders of cases, as docs/CASES.md describes them, or model files. A model is compared with the samples beside it
+    /// Folders of cases (`model.pt2`, `inputs.safetensors`, `outputs.safetensors`), model files, or models of the project by name. A model is compared with the samples beside it
     /// (`net.safetensors` for `net.pt2`), else with the reference evaluator on random inputs
     #[arg(required = true)]
     path: Vec<PathBuf>,
@@ -78,7 +79,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
-    output: Output,
+    pub(crate) output: Output,
     /// Threads that each model runs on
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
@@ -89,12 +90,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     // Samples that are made up go away with these.
     let mut made = Vec::new();
     for path in &arguments.path {
-        if path.is_file() {
-            let (case, folder) = sample::case(path, arguments, context)?;
+        if path.is_dir() {
+            cases.extend(case::find(path, arguments.only)?);
+        } else {
+            let (case, folder) = sample::case(&Chosen::find(path, context)?, arguments, context)?;
             cases.push(case);
             made.push(folder);
-        } else {
-            cases.extend(case::find(path, arguments.only)?);
         }
     }
     if cases.is_empty() {

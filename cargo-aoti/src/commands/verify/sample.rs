@@ -6,24 +6,25 @@ use std::process::Command;
 use std::time::Duration;
 
 use aoti_build::{LinkKind, Silent, Tf32};
-use aoti_compiler::frontend;
 use aoti_compiler::graph::{InputRole, OutputRole};
 use aoti_runtime::{Device, DynTensor};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
 
 use super::{Arguments, child};
 use crate::case::{Case, Format};
+use crate::chosen::Chosen;
 use crate::commands::{Context, run};
 use crate::failure::Failure;
+use crate::single;
 use crate::tensors::file;
-use crate::{memory, single};
 
 /// The case of a model, with the folder that its tensors are in.
 pub(super) fn case(
-    path: &Path,
+    chosen: &Chosen,
     arguments: &Arguments,
     context: &Context,
 ) -> Result<(Case, TemporaryFolder), Failure> {
+    let path = chosen.path();
     let format = Format::of(path).ok_or_else(|| {
         Failure::Usage(format!("`{}` is neither a model nor a folder of cases", path.display()))
     })?;
@@ -32,7 +33,7 @@ pub(super) fn case(
         .map_err(Failure::machine("make a folder in", &place))?;
     let path = fs_err::canonicalize(path).map_err(Failure::machine("read", path))?;
     let case = Case {
-        name: single::name_of(&path),
+        name: chosen.model.name.clone(),
         folder: folder.path().to_owned(),
         format,
         set: None,
@@ -43,23 +44,21 @@ pub(super) fn case(
         return Ok((case, folder));
     }
     if samples.is_file() {
-        stored(&samples, &path, &case, context)?;
+        stored(&samples, chosen, &case)?;
     } else if arguments.reference {
         let samples = samples.display();
         return Err(Failure::Usage(format!(
             "there is nothing to compare the interpreter with: no file `{samples}`"
         )));
     } else {
-        made_up(&path, &case, arguments, context)?;
+        made_up(chosen, &case, arguments, context)?;
     }
     Ok((case, folder))
 }
 
 /// Samples of a file: tensors `inputs.0`, `outputs.0` and so on, or with the names of inputs and outputs.
-fn stored(samples: &Path, model: &Path, case: &Case, context: &Context) -> Result<(), Failure> {
-    let operators = single::read_operators(&context.environment)?;
-    let graph = frontend::read("model", memory::model(model)?, &operators)
-        .map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+fn stored(samples: &Path, chosen: &Chosen, case: &Case) -> Result<(), Failure> {
+    let graph = chosen.graph()?;
     let inputs = graph.inputs.iter().filter(|input| input.role == InputRole::User);
     let outputs = graph.outputs.iter().filter(|output| output.role == OutputRole::User);
     let inputs = inputs.map(|input| input.name.clone()).collect();
@@ -93,11 +92,11 @@ fn part(
 }
 
 /// Random inputs, of the least sizes, with what the reference evaluator makes of them.
-fn made_up(path: &Path, case: &Case, arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+fn made_up(chosen: &Chosen, case: &Case, arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let session = single::session(context, true)?;
     let levels = vec!["native".to_owned()];
-    let numerics = Tf32::NONE.into();
-    let built = single::build(&session, path, LinkKind::Dylib, Device::Cpu, levels, numerics, &Silent)?;
+    let (numerics, model, path) = (Tf32::NONE.into(), &chosen.model, chosen.path());
+    let built = single::build(&session, model, LinkKind::Dylib, Device::Cpu, levels, numerics, &Silent)?;
     let (_, info) = built.load()?;
     file::write(&case.inputs(), &run::inputs(&info, None, &[])?)?;
     let program = std::env::current_exe().map_err(|error| Failure::Machine(error.to_string()))?;

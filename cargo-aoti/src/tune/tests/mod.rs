@@ -287,9 +287,9 @@ fn of_equals_the_one_that_won_before_wins_again() {
     assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![0]));
 }
 
-/// A small gain of a small kernel cannot be seen in whole runs: their noise decides nothing about it.
+/// Nothing is written with which the whole was slower, whatever its kernels gain by themselves.
 #[test]
-fn whole_runs_refute_only_what_would_show_in_them() {
+fn whole_runs_that_are_slower_refute_what_kernels_gain() {
     let found = |does: &[&[Does]], later: f64, before: [Option<usize>; 2]| {
         let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
         let does = does.iter().map(|does| does.to_vec()).collect();
@@ -301,8 +301,8 @@ fn whole_runs_refute_only_what_would_show_in_them() {
     };
     let winners = |does: &[&[Does]], later: f64| found(does, later, [None; 2]);
     let small: [&[Does]; 2] = [&[Takes(1000.0), Takes(1000.0)], &[Takes(10.0), Takes(9.0)]];
-    assert_eq!(winners(&small, 0.005), Assignment(vec![0, 1]), "1 us of 1010 does not show");
-    assert_eq!(winners(&small, 0.05), Assignment(vec![0, 0]), "5 % more do");
+    assert_eq!(winners(&small, 0.0), Assignment(vec![0, 1]));
+    assert_eq!(winners(&small, 0.005), Assignment(vec![0, 0]), "1 us less in a kernel, 4 us more in all");
     let large: [&[Does]; 2] = [&[Takes(100.0), Takes(100.0)], &[Takes(100.0), Takes(90.0)]];
     assert_eq!(winners(&large, 0.03), Assignment(vec![0, 1]));
     assert_eq!(winners(&large, 0.06), Assignment(vec![0, 0]), "5 % less would show");

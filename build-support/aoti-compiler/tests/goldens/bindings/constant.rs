@@ -5,7 +5,7 @@
 /// | output | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `out` | `i64` | `[2]` | |
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod constant {
     ::aoti_runtime::__library! {
         constant, "",

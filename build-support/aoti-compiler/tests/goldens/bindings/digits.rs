@@ -9,7 +9,7 @@
 /// | output | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `logits` | `f32` | `[batch, 10]` | `batch`: 1 to 64 |
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod digits {
     ::aoti_runtime::__library! {
         digits, "",

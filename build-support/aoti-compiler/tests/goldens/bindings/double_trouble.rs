@@ -28,7 +28,7 @@
 /// |---|---|---|---|
 /// | `cache.k` | `f32` | `[4, 8]` | |
 /// | `cache_k` | `f32` | `[]` | |
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod double_trouble {
     ::aoti_runtime::__library! {
         double_trouble_085a10a0eec1, "",

@@ -14,7 +14,7 @@
 /// | state | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `count` | `i64` | `[]` | |
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod fake {
     ::aoti_runtime::__library! {
         fake, "",

@@ -5,7 +5,7 @@
 /// | input | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `x` | `f32` | `[]` | |
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod for_ {
     ::aoti_runtime::__library! {
         for_, ""

@@ -9,7 +9,7 @@
 /// | output | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `x` | `f32` | `[3]` | |
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod un_built {
     ::aoti_runtime::__absent_library! { "un-built" }
 

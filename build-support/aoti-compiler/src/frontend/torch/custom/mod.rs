@@ -2,6 +2,7 @@
 //!
 //! Knows schemas as `torch.library` writes them. What becomes of a call is decided where programs are decomposed.
 
+mod rust;
 mod schema;
 
 pub use schema::{Argument, Default, Returned, Schema, SchemaError, Type};
@@ -90,6 +91,14 @@ pub fn signature(operator: &Operator) -> Result<Option<(String, String)>, Diagno
     let (_, own) = declare(operator)?;
     let DeclaredCode::Function(symbol) = own.code else { return Ok(None) };
     Ok(Some((symbol, own.schema.letters())))
+}
+
+/// The Rust function that computes an operator, up to its body; None for a graph. Elements are `f32` where nobody says.
+///
+/// # Errors
+/// As [`Operators::new`].
+pub fn declaration(operator: &Operator) -> Result<Option<String>, Diagnostics> {
+    Ok(function(operator)?.map(|(symbol, schema)| rust::declaration(&symbol, &schema)))
 }
 
 /// What the linker calls the function of an operator. The prefix keeps it apart from all other functions of a program, and with
