@@ -9,6 +9,7 @@ use super::bytes::Bytes;
 use super::element::Element;
 use super::neighbourhood::neighbourhoods;
 use super::realize::count_uses;
+use super::turning;
 use crate::dtype::DType;
 use crate::graph::{Conv, Graph, Node, Op, OpClass, TensorType, ValueId};
 use crate::kernels;
@@ -20,6 +21,10 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Channels side by side, of which a thread reads several at a time.
 const SIDE_BY_SIDE: i64 = 8;
+/// Products with an element of a convolution's input from which on GPUs read a copy of it with channels last.
+const REPAYS_A_COPY: i64 = 128;
+/// Products of a convolution from which the time of a kernel that copies its input is gained back.
+const REPAYS_A_KERNEL: i64 = 1 << 24;
 /// The axis of channels in a program.
 pub(super) const CHANNELS: usize = 1;
 
@@ -27,6 +32,8 @@ pub(super) const CHANNELS: usize = 1;
 #[derive(Default)]
 pub(super) struct Layouts {
     channels: SecondaryMap<ValueId, Channels>,
+    /// Convolutions, by their results, that read a copy of their input with channels last.
+    turned: SecondaryMap<ValueId, bool>,
 }
 
 impl Layouts {
@@ -75,11 +82,14 @@ impl Layouts {
                 sources.for_each(&mut keep);
             }
         }
-        // Of a convolution with groups there is a template only where its input has channels last as well.
+        let mut turned = SecondaryMap::new();
         for node in &graph.nodes {
             let Op::Conv(conv) = &node.op else { continue };
-            if conv.groups > 1 && !last[node.inputs[0]] {
-                last[node.outputs[0]] = false;
+            let (input, output) = (node.inputs[0], node.outputs[0]);
+            turned[output] = fitting[output] && !last[input] && repays_a_copy(graph, node, conv, target);
+            // Of a convolution with groups there is a template only where its input has channels last as well.
+            if conv.groups > 1 && !last[input] && !turned[output] {
+                last[output] = false;
             }
         }
         // Words are of channels side by side.
@@ -94,7 +104,12 @@ impl Layouts {
         for value in graph.values.keys() {
             channels[value] = if last[value] { Channels::Last } else { Channels::First };
         }
-        Layouts { channels }
+        Layouts { channels, turned }
+    }
+
+    /// Whether a convolution reads a copy of its input with channels last.
+    pub(super) fn turns_input(&self, convolution: ValueId) -> bool {
+        self.turned[convolution]
     }
 
     /// Where channels are in the buffer of a value.
@@ -126,6 +141,25 @@ fn has_wide_groups(conv: &Conv, weight: &TensorType) -> bool {
     let is_whole = |channels: Option<i64>| channels.is_some_and(|channels| channels % SIDE_BY_SIDE == 0);
     let each = weight.shape[0].as_int().map(|channels| channels / conv.groups.max(1));
     is_whole(weight.shape[CHANNELS].as_int()) && is_whole(each)
+}
+
+/// Whether so much is multiplied with each element of the input that a copy with channels last, from which a thread reads several
+/// channels at a time, is worth it. Processors have templates for either.
+fn repays_a_copy(graph: &Graph, node: &Node, conv: &Conv, target: &Target) -> bool {
+    let weight = &graph.ty(node.inputs[1]).shape;
+    let taps: Option<Vec<i64>> = weight[CHANNELS + 1..].iter().map(Expr::as_int).collect();
+    let (Some(taps), Some(outputs), Target::Gpu(_)) = (taps, weight[0].as_int(), target) else {
+        return false;
+    };
+    let steps: i64 = conv.stride.iter().product();
+    let taps: i64 = taps.iter().product();
+    let products = taps * outputs / conv.groups.max(1) / steps.max(1);
+    let all = turning::volume(&graph.ty(node.inputs[0]).shape).saturating_mul(products);
+    // Of one tap, the pixels of a channel are rows of a product already.
+    taps > 1
+        && products >= REPAYS_A_COPY
+        && all >= REPAYS_A_KERNEL
+        && has_wide_channels(graph, node.inputs[0])
 }
 
 fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
@@ -261,6 +295,27 @@ mod tests {
         let again = crate::loops::text::parse(&print(&program)).expect("it parses");
         assert_eq!(print(&again), print(&program));
         assert!(print(&program).contains("from channels_last"));
+    }
+
+    #[test]
+    fn gpus_copy_the_input_of_a_large_convolution_with_channels_last() {
+        let read = |channels: i64, pixels: i64, target: &Target| {
+            let text = format!(
+                "graph \"g\" {{
+                  const c0 \"w\": f32[64, {channels}, 3, 3] = splat 0.5
+                  input %x \"x\": f32[4, {channels}, {pixels}, {pixels}]
+                  %w: f32[64, {channels}, 3, 3] = constant c0
+                  %y: f32[4, 64, {pixels}, {pixels}] = conv %x, %w {SAME} groups 1
+                  output %y \"y\"
+                }}"
+            );
+            let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+            convolutions(&lower(&graph, target, &mut Questions::default()))[0].0
+        };
+        assert_eq!(read(32, 64, &gpu()), Channels::Last);
+        assert_eq!(read(3, 200, &gpu()), Channels::First, "a thread reads several channels at a time");
+        assert_eq!(read(32, 8, &gpu()), Channels::First, "a kernel more costs more than it saves");
+        assert_eq!(read(32, 64, &Target::cpu(&["x86-64-v3"])), Channels::First);
     }
 
     #[test]

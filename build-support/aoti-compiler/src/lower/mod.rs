@@ -5,6 +5,7 @@
 
 mod attention;
 mod bytes;
+mod copies;
 mod element;
 mod expand;
 mod layout;

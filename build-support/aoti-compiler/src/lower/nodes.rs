@@ -4,9 +4,7 @@ use super::Scope;
 use super::expand::Expander;
 use super::widening::{is_widening, widens_right};
 use crate::fourier::Fourier;
-use crate::graph::{
-    Combine, Conv, Coord, ExternCall, Graph, Node, Op, Origin, ReduceOp, Routine, Scalar, ValueId,
-};
+use crate::graph::{Combine, Conv, Coord, ExternCall, Graph, Node, Op, Origin, ReduceOp, Routine, ValueId};
 use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, ExternKernel, Index, Kernel,
     KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
@@ -29,15 +27,6 @@ pub(super) fn axis_symbol(index: usize) -> Symbol {
 
 pub(super) fn axis_exprs(range: std::ops::Range<usize>) -> Vec<Expr> {
     range.map(Expr::axis).collect()
-}
-
-/// The coordinates of a value in loops over its axes as they lie in memory.
-fn coordinates(channels: Channels, rank: usize) -> Vec<Expr> {
-    let mut coords = axis_exprs(0..rank);
-    for (position, axis) in channels.in_memory(&(0..rank).collect::<Vec<_>>()).into_iter().enumerate() {
-        coords[axis] = Expr::axis(position);
-    }
-    coords
 }
 
 pub(super) fn expr_indices(exprs: &[Expr]) -> Vec<Index> {
@@ -114,68 +103,6 @@ impl<'a> Scope<'a> {
         };
         let id = self.program.kernels.push(Kernel { name, origins, kind });
         self.steps.push(Step::Kernel(id));
-    }
-
-    /// Gives a value a buffer now, if it has none.
-    pub(super) fn realize_now(&mut self, value: ValueId) -> BufferId {
-        if let Some(buffer) = self.home(value) {
-            return buffer;
-        }
-        let buffer = self.new_home(value);
-        self.store(value, (buffer, self.layouts.of(value)), None, Some(value));
-        buffer
-    }
-
-    /// Computes a value that has no buffer into a row-major buffer that is not its home.
-    pub(super) fn copy(&mut self, value: ValueId, target: BufferId) {
-        self.store(value, (target, Channels::First), None, None);
-    }
-
-    /// Computes a value into a buffer with channels in a certain place, or into the part of it that begins at a position
-    /// of an axis. The loops run as the buffer lies in memory.
-    fn store(
-        &mut self,
-        value: ValueId,
-        (target, channels): (BufferId, Channels),
-        start: Option<(usize, &Expr)>,
-        root: Option<ValueId>,
-    ) {
-        let axes = axes_over(&channels.in_memory(&self.graph.ty(value).shape), 0);
-        let own = coordinates(channels, axes.len());
-        let ranges = self.table(&[&axes]);
-        let mut expander = Expander::new(self, ranges, root);
-        let term = expander.value(value, &own);
-        let (mut stage, ranges) = (expander.stage, expander.ranges);
-        let mut coords = own;
-        if let Some((axis, start)) = start {
-            coords[axis] = &coords[axis] + start;
-        }
-        let indices = expr_indices(&channels.in_memory(&coords));
-        let access = Access::new(target, &self.program.buffers[target], indices, &ranges);
-        stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
-        let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
-        let node = self.producer(value);
-        self.run_kernel(node, "map", KernelKind::Nest(nest));
-    }
-
-    /// Copies one buffer to another of the same shape.
-    pub(super) fn copy_buffer(&mut self, from: BufferId, to: BufferId) {
-        let (shape, dtype) = {
-            let buffer = &self.program.buffers[from];
-            (buffer.shape.clone(), buffer.dtype)
-        };
-        let axes = axes_over(&shape, 0);
-        let ranges = self.table(&[&axes]);
-        let indices = expr_indices(&axis_exprs(0..axes.len()));
-        let mut stage = Stage::default();
-        let access = Access::with_shape(from, &shape, indices.clone(), &ranges);
-        let load = Term::Load { access, guards: vec![], fill: Scalar::Int(0).cast(dtype) };
-        let term = stage.term(load, dtype);
-        let access = Access::with_shape(to, &shape, indices, &ranges);
-        stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
-        let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
-        let name = format!("keep_{}", self.program.buffers[to].name);
-        self.run_kernel(None, &name, KernelKind::Nest(nest));
     }
 
     fn reduce(&mut self, node: &'a Node, op: ReduceOp, reduced: &[usize]) {
@@ -317,9 +244,13 @@ impl<'a> Scope<'a> {
         let value = node.outputs[0];
         let ty = self.graph.ty(value).clone();
         let left = self.bytes.left(value).unwrap_or(node.inputs[0]);
-        let input = self.realize_now(left);
+        let (input, input_channels) = if self.layouts.turns_input(value) {
+            (self.turned_copy(left), Channels::Last)
+        } else {
+            (self.realize_now(left), self.layouts.of(left))
+        };
         let weight = self.realize_now(node.inputs[1]);
-        let (input_channels, output_channels) = (self.layouts.of(left), self.layouts.of(value));
+        let output_channels = self.layouts.of(value);
         let axes = axes_over(&output_channels.in_memory(&ty.shape), 0);
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);

@@ -93,6 +93,6 @@ fn is_flat(graph: &Graph, value: ValueId) -> bool {
     shape.len() <= CHANNELS || shape[CHANNELS].is(1) || shape[CHANNELS + 1..].iter().all(|size| size.is(1))
 }
 
-fn volume(shape: &[Expr]) -> i64 {
+pub(super) fn volume(shape: &[Expr]) -> i64 {
     shape.iter().map(|size| size.as_int().unwrap_or(TYPICAL_SIZE)).fold(1, i64::saturating_mul)
 }
