@@ -65,6 +65,8 @@ const SPLIT_UNITS: [UnitTile; 7] = [
     UnitTile::of(32, 32, 512, 90),
     UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(32, 32, 256, 60) },
 ];
+/// Sums from which on matrix units are worth it for a few columns: two pieces of halves.
+const LONG_SUM: i64 = 128;
 /// Of a tile of ordinary units that blocks share, the sums of each.
 const PLAIN_DEPTH: i64 = 128;
 /// The tile of matrix units where sizes are not known, by its number among those for its kind of numbers.
@@ -333,6 +335,8 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
     }
     match (most(&contraction.rows, NARROW), most(&contraction.columns, NARROW)) {
         (true, _) => return contraction.by_threads(NARROW, 64, index, target),
+        // Matrix units that are mostly idle are faster still, where a sum is long enough to begin them for.
+        (false, true) if contraction.has_long_sums_of_halves(target) => {}
         (false, true) => return contraction.by_threads(64, NARROW, index, target),
         (false, false) => {}
     }
@@ -372,6 +376,13 @@ fn most(size: &Expr, limit: i64) -> bool {
 }
 
 impl Contraction {
+    /// Whether it has sums of halves that fill a few pieces of the ring of matrix units, in whole loads.
+    fn has_long_sums_of_halves(&self, target: &GpuTarget) -> bool {
+        let is_long = self.depth.as_int().is_some_and(|depth| depth >= LONG_SUM);
+        let has_units = target.vendor == Vendor::Nvidia && !self.units(target).is_empty();
+        self.kind == Kind::Halves && is_long && !self.gathers && has_units
+    }
+
     /// The ways to multiply a few rows whose right operand is read once, the best first; none where there are more.
     fn of_few_rows(&self, index: IndexWidth) -> Vec<Tile> {
         let rows = if most(&self.rows, 8) { 8 } else { NARROW };

@@ -99,6 +99,16 @@ fn blocks_share_tiles_where_there_are_few_and_sums_are_long() {
 }
 
 #[test]
+fn long_sums_of_a_few_columns_are_left_to_matrix_units_too() {
+    let of = |dtype, k, architecture| sizes(&product(dtype, "4096", 16, k, architecture));
+    assert_eq!(of("bf16", 4096, "sm_90a"), (Multiplier::Units, 64, 64));
+    assert_eq!(of("f16", 128, "sm_80"), (Multiplier::Units, 64, 64));
+    assert_eq!(of("bf16", 64, "sm_90a"), (Multiplier::Threads, 64, 16), "a sum is short");
+    assert_eq!(of("f32", 4096, "sm_90a"), (Multiplier::Threads, 64, 16));
+    assert_eq!(of("bf16", 4096, "gfx942"), (Multiplier::Threads, 64, 16), "threads multiply there");
+}
+
+#[test]
 fn a_few_rows_are_a_matter_of_bandwidth() {
     let of = |dtype, m, k, architecture| sizes(&product(dtype, m, 8192, k, architecture));
     assert_eq!(of("bf16", "1", 8192, "sm_90a"), (Multiplier::Few, 4, 8));
