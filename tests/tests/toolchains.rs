@@ -35,8 +35,10 @@ fn doctor(project: &Project, arguments: &[&str]) -> Command {
     command
 }
 
+/// The report, which is the first object of those that are printed; a failure is another behind it.
 fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
+    let first = ended.stdout.lines().next().unwrap_or_default();
+    serde_json::from_str(first).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
 }
 
 #[test]
@@ -65,7 +67,10 @@ fn doctor_explains_what_was_considered_in_which_order_and_why() {
         );
         ended
     };
-    let report = json(&explained(&["--json"]));
+    let ended = explained(&["--json"]);
+    let failure: Value = serde_json::from_str(ended.stdout.lines().last().unwrap_or_default()).unwrap();
+    assert_eq!(failure["reason"], "aoti-diagnostic");
+    let report = json(&ended);
     let resolutions = report["resolutions"].as_array().unwrap();
     let of = |device: &str, target: &str| {
         let is_it =
