@@ -110,7 +110,8 @@ fn what_does_not_fit_is_named_all_at_once() {
         let (_, sizes, bytes) = all[last].clone();
         all.insert(last.clone(), (Dtype::I32, sizes, bytes));
     });
-    for part in ["3 things", "`other` is not a weight of the model", &format!("weight `{first}` is missing")]
+    for part in
+        ["3 problems", "`other` is not a weight of the model", &format!("weight `{first}` is missing")]
     {
         assert!(message.contains(part), "no `{part}` in: {message}");
     }
