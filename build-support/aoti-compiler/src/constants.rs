@@ -101,6 +101,9 @@ pub(crate) const ROW_TAPS: i64 = 8;
 /// `kRun` of `gpu/windows.h`.
 pub(crate) const RUN: i64 = 4;
 
+/// `kMatrixThreads` of `linalg_team.h`.
+pub(crate) const MATRIX_THREADS: i64 = 512;
+
 /// `kPixelRows` of `pixels.h`.
 pub(crate) const PIXEL_ROWS: i64 = 14;
 

@@ -18,7 +18,7 @@ struct Select {
     rank = rank < 0 ? 0 : rank < n ? rank : n - 1;
     for (i64 row = 0; row < m; ++row) {
       const T *x = in + (u * m + row) * n;
-      if constexpr (Team::kMost > 1) {
+      if constexpr (!Team::kIsAlone) {
         const Equal equal = find<Team>(x, n, rank);
         if (equal.count == 1) {
           out[u * m + row] = equal.position;

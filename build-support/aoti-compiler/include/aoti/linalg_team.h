@@ -10,9 +10,12 @@
 AOTI_NAMESPACE_BEGIN
 namespace linalg {
 
+// Threads that share a matrix at most.
+constexpr int kMatrixThreads = 512;
+
 // One thread.
 struct Alone {
-  static constexpr int kMost = 1;
+  static constexpr bool kIsAlone = true;
 
   // body(i) for every i below `count`; what one does, no other reads.
   template <class Body> static AOTI_INLINE void each(i64 count, const Body &body) {
@@ -47,9 +50,9 @@ struct Alone {
 
 #if AOTI_GPU
 
-// The threads of a block, at most kMost. Sums are added in an order that their count and that of the threads give.
+// The threads of a block, a power of two. Sums are added in an order that their count and that of the threads give.
 struct Block {
-  static constexpr int kMost = 512;
+  static constexpr bool kIsAlone = false;
 
   template <class Body> static AOTI_INLINE void each(i64 count, const Body &body) {
     barrier();
@@ -77,7 +80,7 @@ struct Block {
     barrier();
   }
   template <class T, class Part> static AOTI_INLINE T sum(i64 count, const Part &part) {
-    AOTI_SHARED T sums[kMost];
+    AOTI_SHARED T sums[kMatrixThreads];
     T own = {};
     for (i64 i = thread_index(); i < count; i += block_size()) own = own + part(i);
     join(sums, own, [](T &a, T b) { a = a + b; });
@@ -88,7 +91,7 @@ struct Block {
       T value;
       i64 at;
     };
-    AOTI_SHARED Found all[kMost];
+    AOTI_SHARED Found all[kMatrixThreads];
     Found own = {T(0), end};
     for (i64 i = first + thread_index(); i < end; i += block_size()) {
       const T value = of(i);

@@ -38,6 +38,7 @@ const USED: &[(&str, &str)] = &[
     ("gpu/unit_roles.h", "kSpan"),
     ("gpu/windows.h", "kRowTaps"),
     ("gpu/windows.h", "kRun"),
+    ("linalg_team.h", "kMatrixThreads"),
     ("pixels.h", "kPixelRows"),
     ("pixels.h", "kPixelSlack"),
     ("run.h", "kForkJoin"),

@@ -36,7 +36,7 @@ table! {
         Eig "eig",
         /// `[m, n]`, n not 0, and a rank from 1 on to the position of the number of that rank in each row, NaN being
         /// the largest: of equal numbers the one that partitioning by medians of three ends at.
-        Select "select",
+        Select "select_rank",
         /// `[m, n]`, n not 0, to the position of the most frequent number of each row: sorted by what is less alone, the last one
         /// of the first of the longest runs of equal numbers.
         Mode "mode",

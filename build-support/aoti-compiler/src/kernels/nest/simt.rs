@@ -19,8 +19,8 @@ use crate::target::GpuTarget;
 const BLOCK: i64 = 256;
 /// Threads side by side that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
-/// Threads that share a matrix at most, as `linalg_team.h` has room for (`Block::kMost`).
-pub(crate) const MOST_OF_A_MATRIX: i64 = 512;
+/// Threads that share a matrix at most.
+pub(crate) const MOST_OF_A_MATRIX: i64 = constants::MATRIX_THREADS;
 /// Up to so many elements, a thread has a matrix for itself.
 const SMALL_MATRIX: i64 = 64;
 /// Threads of a block of which each has rows of its own.
