@@ -8,8 +8,8 @@
 mod parts;
 mod squares;
 
-use super::cse;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
+use super::{cse, dce};
 use crate::cost::{Cost, Item};
 use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
 use crate::symbolic::Expr;
@@ -55,8 +55,8 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
             sum.split(&mut rewriter.builder, node, cut).map(|value| vec![value])
         });
     });
-    // A variance adds up the parts that its mean does.
-    cse(graph)
+    // A variance adds up the parts that its mean does. Views that others were made of would count as uses.
+    dce(cse(graph))
 }
 
 /// A sum that may be split.
