@@ -1,5 +1,6 @@
 //! Prints schedules.
 
+use super::launch;
 use crate::graph::text::{Detail, bracketed, quoted};
 use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Rows, Scattering,
@@ -38,6 +39,7 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
     let decisions = |id| {
         let mut lines = choice(&schedule.choices[id]);
         lines.push(mapping(&schedule.mappings[id]));
+        lines.extend(schedule.launches[id].iter().flat_map(launch::print));
         lines
     };
     text.push_str(&loops::text::print_with(&schedule.program, detail, 1, &decisions));
