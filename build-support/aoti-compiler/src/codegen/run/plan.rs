@@ -15,18 +15,14 @@ use crate::kernels::launch::MapArgument;
 use crate::kernels::{self, LibraryProduct, PackedOperand, Scratch};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
-use crate::schedule::memory::{LateId, MemoryPlan, most};
+use crate::schedule::memory::{LateId, MemoryPlan};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use crate::target::Target;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
-/// Memory that a library may use for a product (`kLibraryBytes` of `gpu/library.h`).
-const LIBRARY_BYTES: i64 = 32 << 20;
 /// The form of constants that no kernel asks for in another.
 const PLAIN: Form = Form::Packed(Packing::Plain);
-/// What an `AotiError` takes, aligned as everything in the arena is.
-const REPORT_BYTES: i64 = 320;
 
 /// The functions of a model's kernels, on the host or on a device.
 pub(in crate::codegen) trait Library {
@@ -78,7 +74,7 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         state_offsets: state_offsets(program),
         products: 0,
         planned: Planned {
-            run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
+            run: RunPlan { arena_bytes: memory.total_bytes.clone(), ..RunPlan::default() },
             functions,
             layout,
             placements: IndexMap::new(),
@@ -255,11 +251,11 @@ impl<F: Library> Planner<'_, F> {
                 Some((late, _)) => {
                     Pointer { dtype: DType::U8, place: Place::Late(*late), start: Expr::int(0) }
                 }
-                None => self.scratch(&bytes.shared),
+                None => self.workspace(),
             });
         }
         if let KernelKind::Extern(_) = self.program.kernels[id].kind {
-            tensors.push(self.report());
+            tensors.push(self.workspace());
         }
         for (buffer, start) in &operands.buffers {
             tensors.push(self.given(&operands, *buffer, start));
@@ -329,7 +325,7 @@ impl<F: Library> Planner<'_, F> {
             | Place::Arena(_)
             | Place::Late(_) => unreachable!("what a library adds is weights"),
         });
-        let workspace = self.scratch(&Expr::int(LIBRARY_BYTES));
+        let workspace = self.workspace();
         let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
         let number = self.products;
         self.products += 1;
@@ -343,24 +339,14 @@ impl<F: Library> Planner<'_, F> {
         let place = kernel.origins.first().map(|origin| origin.source.as_str());
         let place = place.filter(|place| !place.is_empty()).map(|place| format!(" at {place}"));
         let message = format!("operator `{}`{}", own.call.operator, place.unwrap_or_default());
-        let (report, failure) = (self.report(), self.failure(message));
+        let (report, failure) = (self.workspace(), self.failure(message));
         Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
     }
 
-    /// Where functions report errors: behind the arena's buffers, so that nothing writes over it before it is read.
-    fn report(&mut self) -> Pointer {
+    /// Memory behind the arena's buffers, for scratch on a device, a library, or the report of an error: kernels run one after
+    /// the other.
+    fn workspace(&self) -> Pointer {
         let start = self.memory.arena_bytes.clone();
-        self.planned.run.arena_bytes = &start + REPORT_BYTES;
-        Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
-    }
-
-    /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers. Sizes that are read
-    /// from data count with their bounds, as there.
-    fn scratch(&mut self, bytes: &Expr) -> Pointer {
-        let start = self.memory.arena_bytes.clone();
-        let bytes = &most(&self.program.symbols, bytes, self.ranges);
-        let run = &mut self.planned.run;
-        run.arena_bytes = run.arena_bytes.maximum(&(&start + bytes));
         Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
     }
 

@@ -40,6 +40,7 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     let mut memory = MemoryPlan::default();
     cursor.expect_word("arena")?;
     memory.arena_bytes = one(cursor)?;
+    memory.total_bytes = if cursor.eat_word("total") { one(cursor)? } else { memory.arena_bytes.clone() };
     while cursor.eat_word("place") {
         let buffer = buffer(cursor, &program.buffers)?;
         memory.offsets.insert(buffer, one(cursor)?);

@@ -9,6 +9,7 @@ use crate::kernels::mapping::{
 use crate::kernels::{Choice, Form, Packing, Scratch};
 use crate::loops;
 use crate::schedule::Schedule;
+use crate::schedule::memory::MemoryPlan;
 use crate::target::{MathLibrary, Target, Tf32};
 use std::fmt::Write;
 
@@ -43,7 +44,9 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
         lines
     };
     text.push_str(&loops::text::print_with(&schedule.program, detail, 1, &decisions));
-    let _ = writeln!(text, "  arena [{}]", schedule.memory.arena_bytes);
+    let MemoryPlan { arena_bytes, total_bytes, .. } = &schedule.memory;
+    let total = if total_bytes == arena_bytes { String::new() } else { format!(" total [{total_bytes}]") };
+    let _ = writeln!(text, "  arena [{arena_bytes}]{total}");
     for (buffer, offset) in &schedule.memory.offsets {
         let _ = writeln!(text, "  place {buffer} [{offset}]");
     }

@@ -187,6 +187,7 @@ fn each_rule_is_checked() {
     finds(GPU, "grid [1] threads 256", "grid [1] threads 256 persistent", "nobody copies");
     let scratch = "      choose loops\n      scratch [64, 0]\n";
     finds(GPU, "      choose loops\n", scratch, "not given its scratch");
+    finds(GPU, "      choose loops\n", scratch, "does not lie in the arena");
     finds(ROUNDED, "shared [65536]", "shared [1048576]", "1048576 bytes");
     finds(BROUGHT, "along [i0]", "along []", "its map of b0");
     finds(BROUGHT, "box [64, 128] along []", "box [64, 512] along []", "its map of b1");

@@ -5,6 +5,7 @@ use crate::kernels::launch::{Launch, MapArgument};
 use crate::kernels::mapping::{GpuMapping, Mapping};
 use crate::loops::KernelId;
 use crate::schedule::Schedule;
+use crate::schedule::memory::most;
 use crate::symbolic::{Expr, Interval};
 use crate::target::{GpuTarget, Target};
 
@@ -33,11 +34,23 @@ pub(super) fn check(schedule: &Schedule, id: KernelId, mapping: &Mapping) -> Vec
     if launches.iter().any(|launch| has_scratch && !launch.takes_scratch) {
         findings.push("a launch is not given its scratch".to_owned());
     }
+    if !is_covered(schedule, id) {
+        findings.push("its scratch does not lie in the arena".to_owned());
+    }
     for launch in launches {
         findings.extend(check_launch(schedule, launch, (mapping, gpu)));
         findings.extend(launch.maps.iter().flat_map(|map| check_map(schedule, id, map)));
     }
     findings
+}
+
+/// Whether there is as much memory behind the arena's buffers as a kernel's scratch takes, as far as that is known.
+fn is_covered(schedule: &Schedule, id: KernelId) -> bool {
+    let ranges = ranges_of(&schedule.program.symbols);
+    let memory = &schedule.memory;
+    let bytes = most(&schedule.program.symbols, &schedule.choices[id].scratch.shared, &ranges);
+    let rest = &(&memory.total_bytes - &memory.arena_bytes) - &bytes;
+    memory.late_scratch.contains_key(&id) || rest.interval(&ranges).max >= 0
 }
 
 fn check_launch(
