@@ -7,6 +7,7 @@ use super::{is_along, scatter};
 use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::kernels::axis_ops::sorting;
+use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
 use crate::loops::scatter::Scatter;
 use crate::loops::{
@@ -41,11 +42,18 @@ const MANY: i64 = 1 << 17;
 const MAX_ROWS: i64 = 64 * 1024;
 /// What an access to shared memory costs, as a part of one to device memory.
 const SHARED_ACCESS: f64 = 0.25;
+/// Blocks of a launch at most whose blocks have scratch in device memory.
+const SCRATCH_BLOCKS: i64 = 512;
 /// Shared memory that is left to what kernels declare.
 const KEPT_FREE: i64 = 4 * 1024;
 
 /// Bytes of the rows of one position at most.
 fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i64 {
+    size_of_rows(program, rows).interval(ranges).max
+}
+
+/// Bytes of the rows of one position.
+fn size_of_rows(program: &Program, rows: &[BufferId]) -> Expr {
     let mut total = Expr::int(0);
     for id in rows {
         let buffer = &program.buffers[*id];
@@ -53,7 +61,7 @@ fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i
             total = &total + &row_bytes(&buffer.shape[outer..], buffer.dtype);
         }
     }
-    total.interval(ranges).max
+    total
 }
 
 /// The ways to lay loops over blocks of threads; the first is taken without a record.
@@ -77,6 +85,23 @@ pub(in crate::kernels) fn map(
     let all = own.into_iter().chain(other);
     let teams = all.map(|teams| GpuMapping::Teams(Teams { index, ..teams }));
     scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
+}
+
+/// How teams are launched, with what rows take that stay inside the kernel.
+pub(in crate::kernels) fn launches(
+    program: &Program,
+    kernel: &Kernel,
+    nest: &Nest,
+    teams: &Teams,
+) -> Launches {
+    let rows = kernel.rows(program);
+    let bytes = &size_of_rows(program, &rows) * teams.places;
+    let has = |place: Rows| teams.rows == place && !rows.is_empty();
+    let most = if has(Rows::Scratch) { SCRATCH_BLOCKS } else { MAX_BLOCKS };
+    let launch = Launch::of(&teams.units(nest), teams.per_block(), teams.threads(), most);
+    let scratch = has(Rows::Scratch).then(|| &bytes * SCRATCH_BLOCKS);
+    let shared = if has(Rows::Shared) { bytes } else { Expr::int(0) };
+    Launches::with_scratch(vec![Launch { shared, ..launch }], scratch)
 }
 
 /// What the loops of a kernel cost beside what a template does: accesses to device memory, and to rows in shared memory.
