@@ -20,6 +20,7 @@ pub mod setting;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod turn;
 pub(crate) mod uses;
 mod verify;
 pub mod ways;
@@ -61,7 +62,7 @@ pub enum Refusal {
     UnclearProducer,
     /// The consumer writes what the producer reads or writes.
     Overwrites,
-    /// It would leave no loop to run in parallel.
+    /// It would leave too little to run in parallel.
     LosesParallelism,
     /// A contraction's epilogue has no room for a reduction.
     NotElementWise,
@@ -83,7 +84,7 @@ impl fmt::Display for Refusal {
             Refusal::OtherPosition => "it reads what another position of the loops produces",
             Refusal::UnclearProducer => "the value is written indirectly, in parts or more than once",
             Refusal::Overwrites => "it overwrites what the other uses",
-            Refusal::LosesParallelism => "no loop would be left to run in parallel",
+            Refusal::LosesParallelism => "too little would be left to run in parallel",
             Refusal::NotElementWise => "an epilogue has no room for a reduction",
             Refusal::NotByRow => "it does not read the product's rows in order",
             Refusal::TooLarge => "the joint kernel would have too many terms",
