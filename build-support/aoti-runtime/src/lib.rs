@@ -22,6 +22,9 @@
 //! [`Model`] is the untyped layer below, for programs that learn only at run time which model they use.
 #![deny(unsafe_code)]
 
+#[doc(hidden)]
+#[path = "samples.rs"]
+pub mod __samples;
 mod complex;
 mod device;
 mod dtype;
