@@ -165,7 +165,7 @@ impl Dlpack {
             // There may be no memory at all.
             own.data = ptr::without_provenance(align);
             own.strides = None;
-        } else if !own.data.addr().is_multiple_of(align) || own.data.is_null() {
+        } else if own.data.addr() % align != 0 || own.data.is_null() {
             return Err(Error::new(
                 ErrorCode::Alignment,
                 format!("the data is not aligned to {align} bytes"),
