@@ -145,7 +145,7 @@ pub mod {module} {{
             Err(message) => format!("panic!(\"{{}}\", {message:?});"),
         };
         let ignore = if samples.needs_gpu {
-            "\n        #[ignore = \"the model is built for GPUs alone\"]"
+            "\n        #[cfg_attr(test, ignore = \"the model is built for GPUs alone\")]"
         } else {
             ""
         };
