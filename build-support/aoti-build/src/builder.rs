@@ -207,7 +207,8 @@ impl Builder {
         // What the script itself writes is newer than its start each time.
         for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
             println!("cargo::rerun-if-changed={}", model.path.display());
-            for file in files::beside(&model.path) {
+            let samples = model.samples.iter().map(|samples| samples.path.clone());
+            for file in files::beside(&model.path).into_iter().chain(samples) {
                 println!("cargo::rerun-if-changed={}", file.display());
             }
         }

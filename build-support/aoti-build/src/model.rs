@@ -1,7 +1,7 @@
 //! One model as the manifest or a command asks for it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
@@ -108,6 +108,19 @@ pub struct Model {
     pub choices: Choices,
     /// Operators that its project adds to those of PyTorch.
     pub operators: Vec<Operator>,
+    /// Whether its Rust module has a test, if there are samples beside it.
+    pub test: bool,
+    /// Samples beside it that are compared by that test.
+    pub samples: Option<Samples>,
+}
+
+/// A safetensors file with sample inputs and outputs of a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Samples {
+    /// The file.
+    pub path: PathBuf,
+    /// Its place from the folder of the package, where that is below it.
+    pub from_package: Option<PathBuf>,
 }
 
 impl Model {
@@ -130,6 +143,8 @@ impl Model {
             sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
+            test: true,
+            samples: None,
         }
     }
 
@@ -144,6 +159,13 @@ impl Model {
     #[must_use]
     pub fn named_weights(mut self, named: bool) -> Model {
         self.named_weights = named;
+        self
+    }
+
+    /// Whether samples beside it, in a safetensors file of its name, make a test: `test` of the manifest.
+    #[must_use]
+    pub fn test(mut self, test: bool) -> Model {
+        self.test = test;
         self
     }
 
@@ -193,6 +215,13 @@ impl Model {
         self
     }
 
+    /// Looks for samples beside the model, which belongs to the package in this folder.
+    pub(crate) fn find_samples(&mut self, package: &Path) {
+        let path = self.path.with_extension("safetensors");
+        let from_package = path.strip_prefix(package).ok().map(Path::to_owned);
+        self.samples = (self.test && path.is_file()).then_some(Samples { path, from_package });
+    }
+
     /// What the compiler is told.
     pub(crate) fn options(
         &self,
@@ -220,6 +249,7 @@ impl Model {
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         files.extend(files::beside(&self.path));
+        files.extend(self.samples.iter().map(|samples| samples.path.clone()));
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());
             files.extend(headers_beside(path));

@@ -20,7 +20,7 @@ use crate::layout::Layout;
 use crate::lock::Usable;
 use crate::model::Model;
 
-const SCHEMA: u32 = 8;
+const SCHEMA: u32 = 9;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -53,6 +53,8 @@ pub(crate) struct Recipe {
     pub(crate) rates: Option<Rates>,
     /// The project's own operators, with digests of their files.
     pub(crate) operators: Vec<String>,
+    /// The file of samples and the digest of its header.
+    pub(crate) samples: Option<String>,
     /// Absent where only bindings are made.
     pub(crate) toolchain: Option<String>,
 }
@@ -80,6 +82,7 @@ json_fields!(Recipe {
     choices,
     rates,
     operators,
+    samples,
     toolchain
 });
 

@@ -17,6 +17,8 @@ macro_rules! codes {
             /// A shared library could not be opened, lacks the model's symbol or is another than the program was built with, or
             /// only bindings were built.
             Library,
+            /// Too many requests wait, or a [`Batcher`](crate::Batcher) has stopped.
+            Busy,
             /// A status that this version of the crate does not know.
             Unknown(i32),
         }

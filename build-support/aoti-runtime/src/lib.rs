@@ -22,6 +22,10 @@
 //! [`Model`] is the untyped layer below, for programs that learn only at run time which model they use.
 #![deny(unsafe_code)]
 
+#[doc(hidden)]
+#[path = "samples.rs"]
+pub mod __samples;
+mod batcher;
 mod complex;
 mod device;
 mod dtype;
@@ -44,12 +48,14 @@ mod rayon;
 mod tensor;
 mod weights;
 
+pub use batcher::{BatchOptions, Batcher, Pending};
 pub use complex::Complex;
 pub use device::{Device, ParseDeviceError};
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorCode};
 pub use executor::{Executor, Inline};
 pub use ffi::abi;
+pub use ffi::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, Dlpack};
 pub use ffi::model::{LoadOptions, Model};
 pub use ffi::operator::{OperatorParameter, TensorViewMut, Threads, Unfit};
 #[doc(hidden)]

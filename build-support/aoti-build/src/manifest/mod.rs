@@ -113,6 +113,8 @@ struct RawModel {
     tf32: Option<Tf32>,
     names: Names,
     sizes: Vec<TypicalSizes>,
+    /// Whether samples beside it make a test.
+    test: bool,
 }
 
 impl Wishes {
@@ -253,6 +255,7 @@ impl Manifest {
         for mut model in models {
             model.path = folder.join(&model.path);
             checker.given(&model);
+            model.find_samples(folder);
             if !model.levels.is_empty() {
                 self.own_levels.insert(model.name.clone());
             }
@@ -292,11 +295,12 @@ impl Manifest {
         let mut models = match &raw.models {
             Some(models) => {
                 let base = folder_of(table, folder);
-                models.iter().filter_map(|(name, model)| checker.model(name, model, base)).collect()
+                models.iter().filter_map(|(name, model)| checker.model(name, model, base, folder)).collect()
             }
             None => {
                 let place = folder.join("models");
-                let found = find::models(&place);
+                let mut found = find::models(&place);
+                found.iter_mut().for_each(|model| model.find_samples(folder));
                 searched = Some(place);
                 found
             }

@@ -8,6 +8,7 @@
 pub mod abi;
 pub(crate) mod buffer;
 mod described;
+pub(crate) mod dlpack;
 pub(crate) mod gate;
 mod late;
 pub(crate) mod model;

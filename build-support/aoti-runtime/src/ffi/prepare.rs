@@ -114,7 +114,7 @@ enum Aligned<'a> {
 
 impl<'a> Aligned<'a> {
     fn new(tensor: &NamedTensor<'a>) -> Result<Aligned<'a>, Error> {
-        if tensor.bytes.as_ptr().addr().is_multiple_of(tensor.dtype.size()) {
+        if tensor.bytes.as_ptr().addr() % tensor.dtype.size() == 0 {
             return Ok(Aligned::Given(tensor.bytes));
         }
         let mut copy = Buffer::new();
