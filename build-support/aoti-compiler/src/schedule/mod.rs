@@ -31,8 +31,8 @@ pub use setting::{Decided, Setting};
 pub use verify::verify;
 pub use ways::{Way, question, ways};
 
-use crate::kernels::Choice;
 use crate::kernels::mapping::Mapping;
+use crate::kernels::{self, Choice};
 use crate::loops::bounds::{self, Outside};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
 use crate::symbolic::Ranges;
@@ -161,7 +161,8 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
     let kernels = program.kernels.values();
     let decided: Vec<(Choice, Mapping)> =
         kernels.map(|kernel| ways::decide(records, &program, kernel, ranges, target)).collect();
-    let choices = decided.iter().map(|(choice, _)| choice.clone()).collect();
+    let mut choices = decided.iter().map(|(choice, _)| choice.clone()).collect();
+    kernels::share_panels(&program, &mut choices);
     let mappings = decided.into_iter().map(|(_, mapping)| mapping).collect();
     let memory = memory::plan(&program, &choices, ranges, target);
     Schedule { target: target.clone(), program, choices, mappings, memory }
