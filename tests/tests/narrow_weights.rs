@@ -81,7 +81,9 @@ fn weights_are_stored_once_and_as_they_are() {
         let data: Vec<u8> = (0..sizes.iter().product()).flat_map(number).collect();
         let x = DynTensor::from_bytes(DType::F32, &sizes, &data).expect("the data fit");
         let expected = evaluate(&graph, &[families::to_interpreter(&x)]).expect("it runs");
-        let mut results: Vec<DynTensor> = expected.iter().map(|_| DynTensor::empty(DType::F32)).collect();
+        let dtype = ["f16", "f32", "f64"].iter().position(|own| expected[0].dtype().name() == *own);
+        let dtype = [DType::F16, DType::F32, DType::F64][dtype.expect("results are floats")];
+        let mut results: Vec<DynTensor> = expected.iter().map(|_| DynTensor::empty(dtype)).collect();
         let mut results: Vec<&mut DynTensor> = results.iter_mut().collect();
         let mut workspace = Workspace::new();
         model.run(&[x.view()], &mut results, None, &mut workspace, &Inline).expect("it runs");

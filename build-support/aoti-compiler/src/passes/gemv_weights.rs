@@ -255,7 +255,6 @@ mod tests {
         let stored = |rows, dtype, own| stored_for(&cpu, rows, dtype, [own, "= splat 3"]).0;
         assert!([0, 1, 40].iter().all(|rows| stored(*rows, DType::F32, "i8") == DType::I8));
         assert_eq!(stored(1, DType::Bf16, "i8"), DType::I8);
-        assert_eq!(stored(1, DType::F64, "i8"), DType::F64);
         assert_eq!(stored(1, DType::F32, "f32"), DType::I8);
     }
 }
