@@ -12,7 +12,6 @@ const FUNCTION: usize = 80;
 /// Files that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
 const FILES: &[(&str, usize)] = &[
     ("build-support/aoti-compiler/include/aoti/gpu/contract.h", 511),
-    ("build-support/aoti-compiler/src/codegen/run/plan.rs", 505),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/control.rs", 516),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/recurrent.rs", 531),
     ("build-support/aoti-compiler/src/graph/builder/elements.rs", 524),
@@ -24,7 +23,6 @@ const FILES: &[(&str, usize)] = &[
 
 /// Functions that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
 const FUNCTIONS: &[(&str, &str, usize)] = &[
-    ("build-support/aoti-compiler/src/codegen/run/plan.rs", "add", 85),
     ("build-support/aoti-compiler/src/graph/verify/ops.rs", "op", 118),
     ("tests/tests/first_hour.rs", "a_project_grows_from_nothing", 85),
 ];
