@@ -33,6 +33,7 @@ headers![
     "fourier_radix.h",
     "gemm.h",
     "gemm_blas.h",
+    "gemm_groups.h",
     "gemm_units.h",
     "gpu/atomics.h",
     "gpu/attention.h",
@@ -115,12 +116,13 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 17] = [
+const OPTIONAL: [&str; 18] = [
     "random.h",
     "special.h",
     "gemm.h",
     "gemm_units.h",
     "gemm_blas.h",
+    "gemm_groups.h",
     "attention.h",
     "conv.h",
     "depthwise.h",

@@ -10,6 +10,7 @@ mod docs;
 mod foreign;
 pub mod functions;
 pub mod gpu;
+mod group_panels;
 pub mod harness;
 pub mod header;
 pub(crate) mod headers;

@@ -17,6 +17,7 @@ pub mod launch;
 pub mod mapping;
 pub(crate) mod nest;
 mod scratch;
+mod shared_panels;
 #[cfg(test)]
 mod tests;
 mod weight_form;
@@ -24,6 +25,7 @@ mod weight_form;
 pub use gemm::library::{LibraryMatrix, LibraryProduct};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, row_bytes};
+pub(crate) use shared_panels::{read_panels, share_panels};
 pub use weight_form::{Expansion, Form, PackedOperand, Packing};
 
 use crate::cost::{Cost, Item};

@@ -34,7 +34,7 @@ pub use ways::{Way, question, ways};
 
 use crate::kernels::launch::{self, Launch, Launches};
 use crate::kernels::mapping::Mapping;
-use crate::kernels::{Choice, Scratch};
+use crate::kernels::{self, Choice, Scratch};
 use crate::loops::bounds::{self, Outside};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
 use crate::symbolic::Ranges;
@@ -179,6 +179,7 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
         mappings.push(mapping);
         launches.push(launched);
     }
+    kernels::share_panels(&program, &mut choices);
     let memory = memory::plan(&program, &choices, ranges, target);
     Schedule { target: target.clone(), program, choices, mappings, launches, memory }
 }

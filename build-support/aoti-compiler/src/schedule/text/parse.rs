@@ -167,6 +167,7 @@ fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {
             let narrow = word == "narrow_product";
             Packing::Product { offset, row_stride, col_stride, k, n, narrow }
         }
+        ("product_groups", &[k, n, rows, bits]) => Packing::ProductGroups { k, n, rows, bits },
         ("conv", &[groups, channels, k]) => Packing::Conv { groups, channels, k },
         ("conv_transposed", &[groups, in_channels, rows]) => {
             Packing::ConvTransposed { groups, in_channels, rows }

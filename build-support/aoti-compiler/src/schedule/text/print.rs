@@ -86,6 +86,9 @@ fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
         Form::Packed(Packing::Product { offset, row_stride, col_stride, k, n, narrow }) => {
             (if narrow { "narrow_product" } else { "product" }, vec![offset, row_stride, col_stride, k, n])
         }
+        Form::Packed(Packing::ProductGroups { k, n, rows, bits }) => {
+            ("product_groups", vec![k, n, rows, bits])
+        }
         Form::Packed(Packing::Conv { groups, channels, k }) => ("conv", vec![groups, channels, k]),
         Form::Packed(Packing::ConvTransposed { groups, in_channels, rows }) => {
             ("conv_transposed", vec![groups, in_channels, rows])
