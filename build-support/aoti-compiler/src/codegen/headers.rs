@@ -19,12 +19,14 @@ headers![
     "bytes.h",
     "check.h",
     "checked.h",
+    "collective.h",
     "contract_any.h",
     "conv.h",
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
     "dynamic.h",
+    "exchange.h",
     "expand.h",
     "extern.h",
     "float8.h",
@@ -162,7 +164,7 @@ impl Header {
 /// The headers of the code for processors or for GPUs: what one of them includes.
 pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFile> {
     let wanted = move |name: &str| match name {
-        "host.h" | "model.h" | "levels.h" | "expand.h" => processors,
+        "host.h" | "model.h" | "collective.h" | "levels.h" | "expand.h" => processors,
         name => gpus || !name.starts_with("gpu/"),
     };
     let several = processors && gpus;

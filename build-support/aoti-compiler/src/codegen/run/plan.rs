@@ -2,16 +2,16 @@
 //! message.
 
 use super::{
-    Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
+    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
+    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu::{self, MapArgument};
 use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
-use crate::graph::{ConstantId, Guard, Relation, placed};
+use crate::graph::{Collective, CollectiveKind, ConstantId, Guard, Relation, placed};
 use crate::kernels::{LibraryProduct, PackedOperand, Scratch};
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
+use crate::loops::{BufferId, ExternKernel, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::{LateId, MemoryPlan, is_late_scratch, most};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
@@ -142,6 +142,12 @@ struct Planner<'a, F> {
     planned: Planned<F>,
 }
 
+/// The line of the user's program that a kernel computes, as the end of a sentence; or nothing.
+fn place_of(kernel: &Kernel) -> String {
+    let place = kernel.origins.first().map(|origin| origin.source.as_str()).filter(|place| !place.is_empty());
+    place.map_or_else(String::new, |place| format!(" at {place}"))
+}
+
 impl<F: Library> Planner<'_, F> {
     fn checks(&mut self) {
         for guard in &self.program.guards {
@@ -197,6 +203,12 @@ impl<F: Library> Planner<'_, F> {
 
     /// A call of a kernel, with the scratch that is allocated for it alone.
     fn kernel(&mut self, id: KernelId, actions: &mut Vec<Action>) {
+        if let KernelKind::Extern(own) = &self.program.kernels[id].kind
+            && let Some(collective) = own.collective()
+        {
+            actions.push(self.exchange(id, own, collective));
+            return;
+        }
         let first = self.planned.run.failures.len();
         let (calls, own) = self.calls(id);
         debug_assert_eq!(first, self.planned.run.failures.len(), "calls do not fail");
@@ -375,11 +387,31 @@ impl<F: Library> Planner<'_, F> {
     fn succeeded(&mut self, id: KernelId) -> Option<Action> {
         let kernel = &self.program.kernels[id];
         let KernelKind::Extern(own) = &kernel.kind else { return None };
-        let place = kernel.origins.first().map(|origin| origin.source.as_str());
-        let place = place.filter(|place| !place.is_empty()).map(|place| format!(" at {place}"));
-        let message = format!("operator `{}`{}", own.call.operator, place.unwrap_or_default());
+        let message = format!("operator `{}`{}", own.function()?.operator, place_of(kernel));
         let (report, failure) = (self.report(), self.failure(message));
         Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
+    }
+
+    /// What ranks compute together, with blocks counted in elements.
+    fn exchange(&mut self, id: KernelId, own: &ExternKernel, collective: &Collective) -> Action {
+        let ((input, given), (output, made)) = (&own.inputs[0], &own.outputs[0]);
+        let kernel = &self.program.kernels[id];
+        let message =
+            format!("{} of group `{}`{}", collective.kind.name(), collective.group, place_of(kernel));
+        let mut collective = collective.clone();
+        if let CollectiveKind::AllToAll { send, receive } = &mut collective.kind {
+            let row = Expr::product(given.iter().skip(1));
+            send.iter_mut().chain(receive).for_each(|size| *size = &*size * &row);
+        }
+        Action::Exchange(Exchange {
+            kernel: id,
+            collective,
+            input: self.plain(*input),
+            given: Expr::product(given),
+            output: self.plain(*output),
+            made: Expr::product(made),
+            failure: self.failure(message),
+        })
     }
 
     /// Where functions report errors: behind the arena's buffers, so that nothing writes over it before it is read.

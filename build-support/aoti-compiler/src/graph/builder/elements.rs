@@ -187,6 +187,7 @@ impl Look<'_> {
             | Op::Routine(_)
             | Op::Fourier(_)
             | Op::Extern(_)
+            | Op::Collective(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)

@@ -4,8 +4,8 @@ use super::Ctx;
 use crate::dtype::{Category, DType};
 use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{
-    BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Routine, Scalar, SymbolSource, TensorType,
-    UnaryOp,
+    BinaryOp, Collective, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Routine, Scalar, SymbolSource,
+    TensorType, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -104,6 +104,7 @@ impl Ctx<'_> {
                 ensure!(fits, "{given} operands and {made} results do not fit its arguments");
                 call.sizes().try_for_each(|size| self.mentions(size, 0, true))
             }
+            (Op::Collective(own), [x], [out]) => self.collective(own, x, out),
             (Op::MatMul, [a, b], [out]) => self.matmul(a, b, out),
             (Op::Conv(conv), [x, weight], [out]) => self.conv(conv, x, weight, out),
             (Op::Read(symbol), [x], []) => self.read(*symbol, x),
@@ -138,6 +139,7 @@ impl Ctx<'_> {
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
                 | Op::Fourier(_)
+                | Op::Collective(_)
                 | Op::MatMul
                 | Op::Conv(_)
                 | Op::Read(_)
@@ -148,6 +150,13 @@ impl Ctx<'_> {
                 _,
             ) => Err(format!("{} operands and {} results do not fit", ins.len(), outs.len())),
         }
+    }
+
+    fn collective(&self, own: &Collective, x: &TensorType, out: &TensorType) -> Check {
+        own.kind.sizes().try_for_each(|size| self.mentions(size, 0, true))?;
+        let result = own.kind.result(x)?;
+        ensure!(self.same_type(out, &result), "the result is {out}, not {result}");
+        Ok(())
     }
 
     fn search_sorted(&self, sorted: &TensorType, values: &TensorType, out: &TensorType) -> Check {
