@@ -75,6 +75,9 @@ pub struct ModelInfo {
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,
+    /// How many of the kernels compute with other ranks: where there are any, a run needs a
+    /// [`Communicator`](crate::Communicator).
+    pub collectives: usize,
     /// Digest of all that is compiled into the library.
     pub library: String,
     /// Digest of the weights inside the library; `None` where they are elsewhere.

@@ -22,6 +22,7 @@
 //! [`Model`] is the untyped layer below, for programs that learn only at run time which model they use.
 #![deny(unsafe_code)]
 
+mod communicator;
 mod complex;
 mod device;
 mod dtype;
@@ -44,6 +45,9 @@ mod rayon;
 mod tensor;
 mod weights;
 
+pub use communicator::{
+    Collective, CollectiveKind, Communicator, Groups, Memory, Reduction, SocketGroup, ThreadGroup, ThreadRank,
+};
 pub use complex::Complex;
 pub use device::{Device, ParseDeviceError};
 pub use dtype::{DType, Element};

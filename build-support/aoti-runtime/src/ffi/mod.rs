@@ -7,6 +7,7 @@
 #[rustfmt::skip]
 pub mod abi;
 pub(crate) mod buffer;
+mod communicator;
 mod described;
 pub(crate) mod gate;
 mod late;

@@ -2,8 +2,12 @@
 
 use super::{
     Api,
-    abi::{AotiApi, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState, AotiTensor},
+    abi::{
+        AotiApi, AotiCommunicator, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState,
+        AotiTensor,
+    },
     call,
+    communicator::Connection,
     described::{Described, narrow, narrowed},
     late::{self, LateOutputs, allocate_output},
     state::State,
@@ -13,8 +17,8 @@ use super::{
     workspace::{Places, Plan as SizePlan, Workspace},
 };
 use crate::{
-    Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan, ThreadPool,
-    ValueInfo, Weights, ffi::buffer::Buffer,
+    Communicator, Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan,
+    ThreadPool, ValueInfo, Weights, ffi::buffer::Buffer,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -50,6 +54,8 @@ pub struct Model {
     idle: Mutex<Vec<Workspace>>,
     /// Of the next run of [`Model::run_shared`].
     generator: Mutex<Generator>,
+    /// To the other ranks of a model that has them.
+    connection: Mutex<Option<Arc<Connection>>>,
 }
 
 /// A native model with one set of weights.
@@ -164,6 +170,7 @@ impl Model {
             native,
             idle: Mutex::default(),
             generator: Mutex::default(),
+            connection: Mutex::default(),
         })
     }
 
@@ -177,6 +184,23 @@ impl Model {
         let native = Native::new(&self.api, &self.info, weights, self.cpu_level, self.device)?;
         self.native.store(Arc::new(native));
         Ok(())
+    }
+
+    /// Connects the model to the other ranks that it computes with ([`ModelInfo::collectives`]): for runs that begin and that are
+    /// prepared from now on. One run at a time is between collectives; another waits for its turn.
+    ///
+    /// Where a run fails, the other ranks are told ([`Communicator::failed`]).
+    pub fn set_communicator(&self, communicator: Arc<dyn Communicator>) {
+        let made = Connection::new(communicator);
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+    }
+
+    /// To the other ranks, where the model has such and there is one.
+    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
+        if self.info.collectives == 0 {
+            return None;
+        }
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The weights of runs that begin now.
@@ -281,6 +305,23 @@ impl Model {
         executor: &dyn Executor,
         watch: Option<&mut Watch<'_>>,
     ) -> Result<(), Error> {
+        let Some(connection) = self.connection() else {
+            return self.run_with(inputs, outputs, state, workspace, (executor, ptr::null()), watch);
+        };
+        let _turn = connection.take_turn();
+        let raw = connection.raw();
+        connection.tell(self.run_with(inputs, outputs, state, workspace, (executor, &raw), watch))
+    }
+
+    fn run_with(
+        &self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [&mut DynTensor],
+        state: Option<&mut State>,
+        workspace: &mut Workspace,
+        (executor, communicator): (&dyn Executor, *const AotiCommunicator),
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<(), Error> {
         self.check_outputs(outputs)?;
         let state = State::for_run(state, self)?;
         let threads = executor.threads().clamp(1, i32::MAX as usize);
@@ -302,6 +343,7 @@ impl Model {
             threads,
             executor,
             watch,
+            communicator,
             generator: generator.take(),
             began: false,
         };
@@ -411,6 +453,8 @@ struct Run<'r, 'o> {
     executor: &'r dyn Executor,
     /// A [`Watch`], or null.
     watch: *mut c_void,
+    /// Outlives the run; or null.
+    communicator: *const AotiCommunicator,
     generator: Generator,
     /// Whether the native model was asked to run.
     began: bool,
@@ -440,6 +484,7 @@ impl Run<'_, '_> {
             on_time_arg: ptr::null_mut(),
             allocate_output: Some(allocate_output),
             allocate_output_arg: ptr::from_mut(&mut late).cast(),
+            communicator: self.communicator,
         };
         let run = self.model.api.table.run.expect("the table was checked");
         let (inputs, outputs) = (self.inputs, self.descriptors.as_slice());
