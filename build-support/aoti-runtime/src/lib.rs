@@ -55,6 +55,8 @@ pub use error::{Error, ErrorCode};
 pub use executor::{Executor, Inline};
 pub use ffi::abi;
 pub use ffi::model::{LoadOptions, Model};
+#[cfg(feature = "nccl")]
+pub use ffi::nccl::{Nccl, NcclCommunicator, NcclId};
 pub use ffi::operator::{OperatorParameter, TensorViewMut, Threads, Unfit};
 #[doc(hidden)]
 pub use ffi::operator::{fits as __fits, run_operator as __run_operator};

@@ -92,8 +92,9 @@ template <const Tables &T> struct Sizes {
 
   // What the communicator said, and where the program asks for it.
   static int32_t refused(const AotiError &refusal, int32_t failure, AotiError *error) {
-    if (refusal.message[0]) return fail(error, AOTI_ERROR_RANKS, "%s: %s", refusal.message, T.failures[failure]);
-    return fail(error, AOTI_ERROR_RANKS, "the communicator gave status %d: %s", int(refusal.code), T.failures[failure]);
+    const char *place = failure < 0 ? "while the run waited" : T.failures[failure];
+    if (refusal.message[0]) return fail(error, AOTI_ERROR_RANKS, "%s: %s", refusal.message, place);
+    return fail(error, AOTI_ERROR_RANKS, "the communicator gave status %d: %s", int(refusal.code), place);
   }
 
   // Sizes that are expressions of others.

@@ -42,6 +42,7 @@ headers![
     "gpu/attention_tiles.h",
     "gpu/attention_units.h",
     "gpu/cluster.h",
+    "gpu/collective.h",
     "gpu/contract.h",
     "gpu/conv.h",
     "gpu/copies.h",

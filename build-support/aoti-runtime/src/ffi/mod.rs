@@ -12,6 +12,8 @@ mod described;
 pub(crate) mod gate;
 mod late;
 pub(crate) mod model;
+#[cfg(feature = "nccl")]
+pub(crate) mod nccl;
 pub(crate) mod operator;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
