@@ -30,8 +30,6 @@ mod integers;
 mod order;
 #[path = "device/places.rs"]
 mod places;
-#[path = "device/ranks.rs"]
-mod ranks;
 #[path = "device/repeated.rs"]
 mod repeated;
 #[path = "device/scatters.rs"]

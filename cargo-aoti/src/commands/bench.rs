@@ -135,9 +135,11 @@ fn bench_ranks(arguments: &Arguments, context: &Context) -> Result<(), Failure> 
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    if arguments.count.ranks.is_some() {
-        return bench_ranks(arguments, context);
-    }
+    let measure = if arguments.count.ranks.is_some() { bench_ranks } else { bench };
+    measure(arguments, context)
+}
+
+fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let session = single::session(context, !arguments.no_cache)?;
     let old = arguments.compare.as_deref().map(compare::read).transpose()?;
     // What is wrong with the command line is said before what is wrong with files.

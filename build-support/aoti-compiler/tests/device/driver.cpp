@@ -57,8 +57,6 @@ struct Exec : Owned {
 // Launches one by one, captures, graphs that were made of them, and kernels of graphs that were given other arguments.
 extern "C" {
 int emulated_counts[4];
-// While it is set, work on streams is not done when somebody asks, and whoever waits for it waits forever.
-int emulated_stuck = 0;
 // Bytes that are allocated on a device, and contexts that are current on this thread.
 size_t emulated_bytes(int device) {
   Call call;
@@ -384,22 +382,7 @@ int NAME(cuEventRecord, hipEventRecord)(Event *event, Stream *given) {
   event->number = put(stream, [=] { event->done = true, event->time = clock_ms; });
   return 0;
 }
-int NAME(cuEventQuery, hipEventQuery)(Event *event) {
-  Call call;
-  own(event, "an event");
-  // It takes its time.
-  static int asked = 0;
-  if (emulated_stuck || ++asked % 4 != 0) return event->stream && !event->done ? 600 : 0;
-  if (event->stream && !event->done) complete(*event->stream, event->number);
-  return 0;
-}
-int NAME(cuEventSynchronize, hipEventSynchronize)(Event *event) {
-  Call call;
-  own(event, "an event");
-  if (emulated_stuck) die("it waits forever");
-  if (event->stream && !event->done) complete(*event->stream, event->number);
-  return 0;
-}
+#include "events.h"
 int NAME(cuEventElapsedTime, hipEventElapsedTime)(float *ms, Event *from, Event *to) {
   Call call;
   own(from, "an event"), own(to, "an event");

@@ -43,7 +43,9 @@ pub trait Communicator: Send + Sync {
     }
 
     /// Told that a run of this rank has failed: it may have missed collectives, and others would wait for it in vain.
-    fn failed(&self, _reason: &str) {}
+    fn failed(&self, reason: &str) {
+        let _ = reason;
+    }
 }
 
 /// What the ranks of a group compute together.

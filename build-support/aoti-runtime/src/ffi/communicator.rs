@@ -1,12 +1,19 @@
 //! Connects the C side's collectives to a communicator of the program.
 
-use super::abi::{self, AOTI_MESSAGE_BYTES, AotiCollective, AotiCommunicator, AotiError};
+use super::{
+    abi::{self, AOTI_MESSAGE_BYTES, AotiCollective, AotiCommunicator, AotiError},
+    model::Model,
+    state::State,
+    view::AnyView,
+    watch::Watch,
+    workspace::Workspace,
+};
 use crate::communicator::{Collective, CollectiveKind, Communicator, Memory, Reduction};
-use crate::{DType, Device, Error};
+use crate::{DType, Device, DynTensor, Error, Executor};
 use std::{
     ffi::{CStr, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
-    slice,
+    ptr, slice,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -43,6 +50,42 @@ impl Connection {
     /// Other ranks learn of a run that did not get to its end.
     pub(super) fn tell<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         done.inspect_err(|error| self.communicator.failed(error.message()))
+    }
+}
+
+impl Model {
+    /// Connects the model to the other ranks that it computes with ([`ModelInfo::collectives`]): for runs that begin and that are
+    /// prepared from now on. One run at a time is between collectives; another waits for its turn.
+    ///
+    /// Where a run fails, the other ranks are told ([`Communicator::failed`]).
+    pub fn set_communicator(&self, communicator: Arc<dyn Communicator>) {
+        let made = Connection::new(communicator);
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+    }
+
+    /// To the other ranks, where the model has such and there is one.
+    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
+        if self.info().collectives == 0 {
+            return None;
+        }
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn run_told(
+        &self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [&mut DynTensor],
+        state: Option<&mut State>,
+        workspace: &mut Workspace,
+        executor: &dyn Executor,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<(), Error> {
+        let Some(connection) = self.connection() else {
+            return self.run_with(inputs, outputs, state, workspace, (executor, ptr::null()), watch);
+        };
+        let _turn = connection.take_turn();
+        let raw = connection.raw();
+        connection.tell(self.run_with(inputs, outputs, state, workspace, (executor, &raw), watch))
     }
 }
 

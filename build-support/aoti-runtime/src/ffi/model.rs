@@ -17,8 +17,8 @@ use super::{
     workspace::{Places, Plan as SizePlan, Workspace},
 };
 use crate::{
-    Communicator, Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan,
-    ThreadPool, ValueInfo, Weights, ffi::buffer::Buffer,
+    Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan, ThreadPool,
+    ValueInfo, Weights, ffi::buffer::Buffer,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -55,7 +55,7 @@ pub struct Model {
     /// Of the next run of [`Model::run_shared`].
     generator: Mutex<Generator>,
     /// To the other ranks of a model that has them.
-    connection: Mutex<Option<Arc<Connection>>>,
+    pub(super) connection: Mutex<Option<Arc<Connection>>>,
 }
 
 /// A native model with one set of weights.
@@ -116,22 +116,6 @@ impl Drop for Native {
     }
 }
 
-/// Refuses a library that is not the one that the generated module belongs to: one of an older build that the program
-/// finds first, or of another package with the same name and version, whose model's symbol is the same.
-fn check_library(info: &ModelInfo, wanted: &str) -> Result<(), Error> {
-    let weights = info.embedded_weights.iter().map(String::as_str);
-    let found: Vec<&str> = [info.library.as_str()].into_iter().chain(weights).collect();
-    if found.join("+") == wanted {
-        return Ok(());
-    }
-    let message = format!(
-        "the library of `{}` is not the one that the program was built with: a library of another build lies in its place, \
-         or two packages of one name and version have a model of this name, of which one wants another",
-        info.name
-    );
-    Err(Error::new(ErrorCode::Library, message))
-}
-
 impl Model {
     /// Loads a model that is linked into the program. Generated modules call this, with the digests of the library and of
     /// the weights inside it that they were generated with.
@@ -142,7 +126,7 @@ impl Model {
     pub unsafe fn from_api(api: *const AotiApi, library: &str, options: LoadOptions) -> Result<Model, Error> {
         // SAFETY: the caller vouches for the pointer; what is linked into the program stays loaded.
         let api = unsafe { Api::new(api) }?;
-        check_library(&api.info()?, library)?;
+        api.info()?.check_library(library)?;
         Model::from_checked_api(api, options)
     }
 
@@ -154,7 +138,7 @@ impl Model {
     pub unsafe fn info_of(api: *const AotiApi, library: &str) -> Result<ModelInfo, Error> {
         // SAFETY: the caller vouches for the pointer.
         let info = unsafe { Api::new(api) }?.info()?;
-        check_library(&info, library)?;
+        info.check_library(library)?;
         Ok(info)
     }
 
@@ -184,23 +168,6 @@ impl Model {
         let native = Native::new(&self.api, &self.info, weights, self.cpu_level, self.device)?;
         self.native.store(Arc::new(native));
         Ok(())
-    }
-
-    /// Connects the model to the other ranks that it computes with ([`ModelInfo::collectives`]): for runs that begin and that are
-    /// prepared from now on. One run at a time is between collectives; another waits for its turn.
-    ///
-    /// Where a run fails, the other ranks are told ([`Communicator::failed`]).
-    pub fn set_communicator(&self, communicator: Arc<dyn Communicator>) {
-        let made = Connection::new(communicator);
-        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
-    }
-
-    /// To the other ranks, where the model has such and there is one.
-    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
-        if self.info.collectives == 0 {
-            return None;
-        }
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The weights of runs that begin now.
@@ -296,24 +263,7 @@ impl Model {
         done
     }
 
-    fn run_told(
-        &self,
-        inputs: &[AnyView<'_>],
-        outputs: &mut [&mut DynTensor],
-        state: Option<&mut State>,
-        workspace: &mut Workspace,
-        executor: &dyn Executor,
-        watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), Error> {
-        let Some(connection) = self.connection() else {
-            return self.run_with(inputs, outputs, state, workspace, (executor, ptr::null()), watch);
-        };
-        let _turn = connection.take_turn();
-        let raw = connection.raw();
-        connection.tell(self.run_with(inputs, outputs, state, workspace, (executor, &raw), watch))
-    }
-
-    fn run_with(
+    pub(super) fn run_with(
         &self,
         inputs: &[AnyView<'_>],
         outputs: &mut [&mut DynTensor],

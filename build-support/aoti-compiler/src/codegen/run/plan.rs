@@ -1,6 +1,8 @@
 //! Plans a run from a scheduled program: gives every buffer its address, every kernel its function, and every check its
 //! message.
 
+mod elsewhere;
+
 use super::{
     Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
     KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
@@ -9,7 +11,7 @@ use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu::{self, MapArgument};
 use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
-use crate::graph::{Collective, CollectiveKind, ConstantId, Guard, Relation, placed};
+use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::kernels::{LibraryProduct, PackedOperand, Scratch};
 use crate::loops::{BufferId, ExternKernel, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
@@ -23,8 +25,6 @@ use std::collections::BTreeSet;
 const LIBRARY_BYTES: i64 = 32 << 20;
 /// The form of constants that no kernel asks for in another.
 const PLAIN: Form = Form::Packed(Packing::Plain);
-/// What an `AotiError` takes, aligned as everything in the arena is.
-const REPORT_BYTES: i64 = 320;
 
 /// The functions of a model's kernels, on the host or on a device.
 pub(in crate::codegen) trait Library {
@@ -140,12 +140,6 @@ struct Planner<'a, F> {
     /// Pieces of memory that the run allocates, so far.
     late: u32,
     planned: Planned<F>,
-}
-
-/// The line of the user's program that a kernel computes, as the end of a sentence; or nothing.
-fn place_of(kernel: &Kernel) -> String {
-    let place = kernel.origins.first().map(|origin| origin.source.as_str()).filter(|place| !place.is_empty());
-    place.map_or_else(String::new, |place| format!(" at {place}"))
 }
 
 impl<F: Library> Planner<'_, F> {
@@ -381,44 +375,6 @@ impl<F: Library> Planner<'_, F> {
         let number = self.products;
         self.products += 1;
         Product { number, sizes, matrices, pitches, turned, rounded, relu: *relu, bias, workspace }
-    }
-
-    /// A run ends where a function of the user's project says that something went wrong.
-    fn succeeded(&mut self, id: KernelId) -> Option<Action> {
-        let kernel = &self.program.kernels[id];
-        let KernelKind::Extern(own) = &kernel.kind else { return None };
-        let message = format!("operator `{}`{}", own.function()?.operator, place_of(kernel));
-        let (report, failure) = (self.report(), self.failure(message));
-        Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
-    }
-
-    /// What ranks compute together, with blocks counted in elements.
-    fn exchange(&mut self, id: KernelId, own: &ExternKernel, collective: &Collective) -> Action {
-        let ((input, given), (output, made)) = (&own.inputs[0], &own.outputs[0]);
-        let kernel = &self.program.kernels[id];
-        let message =
-            format!("{} of group `{}`{}", collective.kind.name(), collective.group, place_of(kernel));
-        let mut collective = collective.clone();
-        if let CollectiveKind::AllToAll { send, receive } = &mut collective.kind {
-            let row = Expr::product(given.iter().skip(1));
-            send.iter_mut().chain(receive).for_each(|size| *size = &*size * &row);
-        }
-        Action::Exchange(Exchange {
-            kernel: id,
-            collective,
-            input: self.plain(*input),
-            given: Expr::product(given),
-            output: self.plain(*output),
-            made: Expr::product(made),
-            failure: self.failure(message),
-        })
-    }
-
-    /// Where functions report errors: behind the arena's buffers, so that nothing writes over it before it is read.
-    fn report(&mut self) -> Pointer {
-        let start = self.memory.arena_bytes.clone();
-        self.planned.run.arena_bytes = &start + REPORT_BYTES;
-        Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
     }
 
     /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers. Sizes that are read
