@@ -1,17 +1,17 @@
 //! Models of several ranks: what they compute together equals what one device computes, and a rank that fails ends the others.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use aoti_runtime::{
-    AnyView, Communicator, DType, DynTensor, Error, ErrorCode, Inline, Model, ThreadGroup, ThreadRank,
-    Workspace,
+    AnyView, Communicator, DType, DynTensor, Error, ErrorCode, Inline, LoadOptions, Model, ThreadGroup,
+    ThreadRank, Workspace,
 };
-use aoti_tests::native::{assert_close, load, numbers};
+use aoti_tests::native::{assert_close, load, numbers, open};
 use aoti_tests::project::Project;
-use aoti_tests::subcommand::workspace;
+use aoti_tests::subcommand::{Ended, workspace};
 
 /// Sums what two ranks have, and looks at no result of a second collective.
 const SUMMED: &str = "\
@@ -34,10 +34,18 @@ fn case(rank: usize) -> PathBuf {
     workspace().join(format!("tests/models/ranks/rank{rank}"))
 }
 
+/// Two models of one library, which is built once for all tests.
 fn summed() -> [Model; 2] {
-    let project = Project::new("");
-    project.write("summed.aoti", SUMMED);
-    [(); 2].map(|()| load("summed", &project.folder().join("summed.aoti")))
+    static PROJECT: OnceLock<Project> = OnceLock::new();
+    let project = PROJECT.get_or_init(|| {
+        let table =
+            "[package.metadata.aoti.models.summed]\npath = \"models/summed.aoti\"\nlink = \"dylib\"\n";
+        let project = Project::new(table);
+        project.write("models/summed.aoti", SUMMED);
+        project.build();
+        project
+    });
+    [(); 2].map(|()| open(project, "summed").load(LoadOptions::default()).expect("the model can be loaded"))
 }
 
 /// Runs on one thread.
@@ -205,4 +213,18 @@ fn a_communicator_that_panics_is_an_error() {
     model.set_communicator(Arc::new(Nobody));
     let error = run(&model, &[numbers(&[3, 2], 0)], &mut Workspace::new()).unwrap_err();
     assert_eq!(error.message(), "the communicator panicked: all_reduce of group `0`");
+}
+
+#[test]
+fn the_command_starts_ranks() {
+    let project = Project::new("");
+    let cases = workspace().join("tests/models/ranks");
+    let cases = cases.to_str().expect("the tree has a name in Unicode");
+    let verified = Ended::of(&mut project.aoti(&["verify", "--ranks", "2", cases])).succeeded();
+    assert_eq!(verified.stdout, "2 passed, 0 failed, 0 skipped\n");
+    // Three are not what the program is for; none of them hangs.
+    let path = format!("{cases}/rank0");
+    let failed = Ended::of(&mut project.aoti(&["run", "--ranks", "3", "--rank-timeout", "5", &path]));
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    assert!(failed.stderr.contains("the program is for 2 ranks, and group `0` has 3"), "{}", failed.stderr);
 }

@@ -183,3 +183,56 @@ impl CollectiveKind {
         Ok(result)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::{Op, text, verify};
+    use crate::passes::optimize;
+
+    fn graph(nodes: &str) -> String {
+        format!(
+            "graph \"g\" {{\n  symbol s0 \"n\" in 0..64 from input 0 axis 0\n  origin o0 = \"\" \"\" \"\"\n  input %0 \"x\": f32[s0, 3]\n  \
+             {nodes}\n  output %0 \"x\"\n}}\n"
+        )
+    }
+
+    #[test]
+    fn text_forms_come_back() {
+        let nodes = [
+            "%1: f32[s0, 3] = all_reduce %0 avg of \"tp\"",
+            "%1: f32[4*s0, 3] = all_gather %0 ranks 4 of \"tp\"",
+            "%1: f32[s0 // 2, 3] = reduce_scatter %0 max ranks 2 of \"tp\"",
+            "%1: f32[s0, 3] = all_to_all %0 send [s0 - 1, 1] receive [s0 - 2, 2] of \"tp\"",
+            "%1: f32[s0, 3] = broadcast %0 root 1 of \"tp\"",
+        ];
+        for node in nodes {
+            let own = text::parse(&graph(node)).expect(node);
+            verify(&own).expect(node);
+            let printed = text::print(&own);
+            assert!(printed.contains(node), "{printed}");
+            assert_eq!(text::print(&text::parse(&printed).expect("printed text is read")), printed);
+        }
+    }
+
+    #[test]
+    fn what_ranks_cannot_do_is_found() {
+        for node in [
+            "%1: f32[s0, 3] = all_reduce %0 band of \"tp\"",
+            "%1: f32[s0, 3] = all_gather %0 ranks 2 of \"tp\"",
+            "%1: f32[s0, 3] = all_gather %0 ranks 0 of \"tp\"",
+            "%1: f32[s0, 3] = all_to_all %0 send [s0] receive [s0 - 2, 2] of \"tp\"",
+            "%1: f32[s0, 3] = broadcast %0 root -1 of \"tp\"",
+        ] {
+            assert!(text::parse(&graph(node)).and_then(|own| verify(&own)).is_err(), "{node}");
+        }
+    }
+
+    #[test]
+    fn collectives_stay_as_they_are() {
+        // Nobody reads them, two are equal, and the last is of a constant.
+        let nodes = "%1: f32[s0, 3] = all_reduce %0 sum of \"0\"\n  %2: f32[s0, 3] = all_reduce %0 sum of \"0\"\n  \
+                     %3: f32[2] = full 1.0\n  %4: f32[2] = all_reduce %3 max of \"0\"";
+        let own = optimize(text::parse(&graph(nodes)).expect("the graph is read"));
+        assert_eq!(own.nodes.iter().filter(|node| matches!(node.op, Op::Collective(_))).count(), 3);
+    }
+}
