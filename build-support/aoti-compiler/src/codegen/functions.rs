@@ -69,8 +69,7 @@ impl Library for Functions {
             buffers: text.arguments.clone(),
             packed: text.packed.clone(),
             sizes: text.symbols.clone(),
-            shape: None,
-            then: vec![],
+            launches: vec![],
         };
         let key = (text.declaration.clone(), text.body.clone());
         if let Some(&function) = self.by_text.get(&key) {

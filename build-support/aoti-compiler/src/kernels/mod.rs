@@ -13,6 +13,7 @@ mod extern_call;
 pub(crate) mod gemm;
 mod index_width;
 pub(crate) mod laid;
+pub mod launch;
 pub mod mapping;
 pub(crate) mod nest;
 mod scratch;

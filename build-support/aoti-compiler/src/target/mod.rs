@@ -135,6 +135,14 @@ impl Target {
         }
     }
 
+    /// Units of parallel work up to which much of the machine idles.
+    pub fn few_units(&self) -> i64 {
+        match self {
+            Target::Cpu(_) => 1,
+            Target::Gpu(_) => GpuTarget::FEW_BLOCKS,
+        }
+    }
+
     /// When long sums are split.
     pub fn splits(&self) -> Splits {
         match self {

@@ -3,6 +3,7 @@
 mod any;
 mod general;
 mod general_units;
+pub(super) mod launch;
 pub(crate) mod library;
 pub(crate) mod multiplier;
 mod packed;

@@ -1,13 +1,9 @@
 //! What a run has computed elsewhere: by functions of the user's project, and by several ranks together.
 
 use super::{
-    Action, Assert, Condition, DType, Exchange, Expr, ExternKernel, Kernel, KernelId, KernelKind, Library,
-    Place, Planner, Pointer,
+    Action, Assert, Condition, Exchange, Expr, ExternKernel, Kernel, KernelId, KernelKind, Library, Planner,
 };
 use crate::graph::{Collective, CollectiveKind};
-
-/// What an `AotiError` takes, aligned as everything in the arena is.
-const REPORT_BYTES: i64 = 320;
 
 /// The line of the user's program that a kernel computes, as the end of a sentence; or nothing.
 fn place_of(kernel: &Kernel) -> String {
@@ -21,7 +17,7 @@ impl<F: Library> Planner<'_, F> {
         let kernel = &self.program.kernels[id];
         let KernelKind::Extern(own) = &kernel.kind else { return None };
         let message = format!("operator `{}`{}", own.function()?.operator, place_of(kernel));
-        let (report, failure) = (self.report(), self.failure(message));
+        let (report, failure) = (self.workspace(), self.failure(message));
         Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
     }
 
@@ -45,12 +41,5 @@ impl<F: Library> Planner<'_, F> {
             made: Expr::product(made),
             failure: self.failure(message),
         })
-    }
-
-    /// Where functions report errors: behind the arena's buffers, so that nothing writes over it before it is read.
-    pub(super) fn report(&mut self) -> Pointer {
-        let start = self.memory.arena_bytes.clone();
-        self.planned.run.arena_bytes = &start + REPORT_BYTES;
-        Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
     }
 }
