@@ -70,6 +70,8 @@ codes! {
     Device = AOTI_ERROR_DEVICE,
     /// A function of the project, which computes an operator, reported an error.
     Operator = AOTI_ERROR_OPERATOR,
+    /// The ranks of a model could not compute something together, or a run has no communicator for it.
+    Ranks = AOTI_ERROR_RANKS,
 }
 
 /// Why something could not be done.

@@ -19,12 +19,14 @@ headers![
     "bytes.h",
     "check.h",
     "checked.h",
+    "collective.h",
     "contract_any.h",
     "conv.h",
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
     "dynamic.h",
+    "exchange.h",
     "expand.h",
     "extern.h",
     "float8.h",
@@ -41,6 +43,7 @@ headers![
     "gpu/attention_tiles.h",
     "gpu/attention_units.h",
     "gpu/cluster.h",
+    "gpu/collective.h",
     "gpu/contract.h",
     "gpu/conv.h",
     "gpu/copies.h",
@@ -164,7 +167,7 @@ impl Header {
 /// The headers of the code for processors or for GPUs: what one of them includes.
 pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFile> {
     let wanted = move |name: &str| match name {
-        "host.h" | "model.h" | "levels.h" | "expand.h" => processors,
+        "host.h" | "model.h" | "collective.h" | "levels.h" | "expand.h" => processors,
         name => gpus || !name.starts_with("gpu/"),
     };
     let several = processors && gpus;

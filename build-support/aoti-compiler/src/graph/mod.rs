@@ -7,6 +7,7 @@
 //! Knows neither file formats nor loops.
 
 mod builder;
+mod collective;
 mod condition;
 mod extern_call;
 mod functions;
@@ -17,6 +18,7 @@ pub mod text;
 mod verify;
 
 pub use builder::{Builder, ShapeError, Spliced, axis_occurrences, composed};
+pub use collective::{Collective, CollectiveKind, RankReduction};
 pub use condition::Condition;
 pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};
 pub use functions::{
@@ -24,7 +26,7 @@ pub use functions::{
     Rounding, Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
 };
 pub use groups::Groups;
-pub use op::{Conv, Coord, Op, OpClass};
+pub use op::{Conv, Coord, Op, OpClass, Unused};
 pub use scalar::Scalar;
 pub use verify::verify;
 

@@ -126,6 +126,8 @@ pub(crate) fn launches(program: &Program, kernel: &Kernel, mapping: &GpuMapping)
         (KernelKind::Rows(own), GpuMapping::Template { threads, rows, .. }) => {
             axis_ops::launch::launches(own, (*threads, *rows))
         }
+        // Who connects the ranks launches what they compute together.
+        (KernelKind::Extern(_), GpuMapping::Template { .. }) => Launches { all: vec![], scratch: None },
         (
             KernelKind::Nest(_)
             | KernelKind::MatMul(_)

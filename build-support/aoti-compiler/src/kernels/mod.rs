@@ -29,7 +29,7 @@ pub(crate) use shared_panels::{read_panels, share_panels};
 pub use weight_form::{Expansion, Form, PackedOperand, Packing};
 
 use crate::cost::{Cost, Item};
-use crate::loops::{Kernel, KernelKind, Program};
+use crate::loops::{Elsewhere, Kernel, KernelKind, Program};
 use crate::symbolic::Expr;
 use crate::target::{MathLibrary, Target};
 use std::fmt;
@@ -166,7 +166,13 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         KernelKind::MatMul(matmul) => gemm::candidates(program, kernel, matmul, target),
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
         KernelKind::Attention(own) => vec![only(&attention::ATTENTION, attention::scratch(own, target))],
-        KernelKind::Extern(_) => vec![only(&extern_call::EXTERN, Scratch::default())],
+        KernelKind::Extern(own) => {
+            let algorithm = match own.by {
+                Elsewhere::Function(_) => &extern_call::EXTERN,
+                Elsewhere::Ranks(_) => &extern_call::COLLECTIVE,
+            };
+            vec![only(algorithm, Scratch::default())]
+        }
         KernelKind::Rows(rows) => vec![only(&axis_ops::ROWS, axis_ops::scratch(rows, target))],
     };
     let prices = target.prices();

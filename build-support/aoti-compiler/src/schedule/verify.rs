@@ -183,6 +183,7 @@ fn check_mapping(
                         findings.push(format!("{threads} threads cannot have {rows} rows"));
                     }
                 }
+                (GpuMapping::Template { .. }, KernelKind::Extern(_)) => {}
                 (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
                     findings.push("loops are no template".to_owned());
                 }

@@ -74,6 +74,7 @@ pub(crate) fn prepare(
         on_time_arg: ptr::null_mut(),
         allocate_output: None,
         allocate_output_arg: ptr::null_mut(),
+        communicator: ptr::null(),
     };
     let mut listener = Listener { progress, findings: Vec::new(), panic: None };
     let options = AotiPrepareOptions {

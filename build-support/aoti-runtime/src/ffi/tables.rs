@@ -36,6 +36,7 @@ pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, E
                 .collect::<Result<_, _>>()?,
             weights_bytes: length(info.weights_bytes)?,
             state_bytes: length(info.state_bytes)?,
+            collectives: usize::try_from(info.n_collectives).unwrap_or(0),
             library: text(info.library_digest),
             embedded_weights: (!info.weights_digest.is_null()).then(|| text(info.weights_digest)),
             api: Some(api),

@@ -234,7 +234,7 @@ impl Api<'_> {
         let mut out = String::new();
         let _ = writeln!(
             out,
-            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0, {}, {},\n}};",
+            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, {}, {}, {},\n}};",
             literal(&i.name),
             literal(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
             i.inputs.len(),
@@ -244,6 +244,7 @@ impl Api<'_> {
             i.weights_bytes,
             i.state_bytes,
             self.devices.iter().map(|device| device.run.kernels.len()).sum::<usize>(),
+            self.devices.first().map_or(0, |device| device.run.exchanges().len()),
             literal(&self.library),
             self.embedded_symbol("weights_digest"),
         );

@@ -1,9 +1,11 @@
 //! Plans a run from a scheduled program: gives every buffer its address, every kernel its function, and every check its
 //! message.
 
+mod elsewhere;
+
 use super::{
-    Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
+    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
+    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu;
@@ -13,7 +15,7 @@ use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::kernels::gemm::library::library_product;
 use crate::kernels::launch::MapArgument;
 use crate::kernels::{self, LibraryProduct, PackedOperand, Scratch};
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
+use crate::loops::{BufferId, ExternKernel, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::{LateId, MemoryPlan};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
@@ -165,6 +167,12 @@ impl<F: Library> Planner<'_, F> {
 
     /// A call of a kernel, with the scratch that is allocated for it alone.
     fn kernel(&mut self, id: KernelId, actions: &mut Vec<Action>) {
+        if let KernelKind::Extern(own) = &self.program.kernels[id].kind
+            && let Some(collective) = own.collective()
+        {
+            actions.push(self.exchange(id, own, collective));
+            return;
+        }
         let first = self.planned.run.failures.len();
         let (calls, own) = self.calls(id);
         debug_assert_eq!(first, self.planned.run.failures.len(), "calls do not fail");
@@ -330,17 +338,6 @@ impl<F: Library> Planner<'_, F> {
         let number = self.products;
         self.products += 1;
         Some(Product { number, sizes, matrices, pitches, turned, rounded, relu, bias, workspace })
-    }
-
-    /// A run ends where a function of the user's project says that something went wrong.
-    fn succeeded(&mut self, id: KernelId) -> Option<Action> {
-        let kernel = &self.program.kernels[id];
-        let KernelKind::Extern(own) = &kernel.kind else { return None };
-        let place = kernel.origins.first().map(|origin| origin.source.as_str());
-        let place = place.filter(|place| !place.is_empty()).map(|place| format!(" at {place}"));
-        let message = format!("operator `{}`{}", own.call.operator, place.unwrap_or_default());
-        let (report, failure) = (self.workspace(), self.failure(message));
-        Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
     }
 
     /// Memory behind the arena's buffers, for scratch on a device, a library, or the report of an error: kernels run one after

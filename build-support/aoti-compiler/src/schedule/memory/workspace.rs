@@ -42,7 +42,8 @@ fn on_device<'a>(scratch: &'a Scratch, target: &Target) -> Option<&'a Expr> {
 /// other kernel writes there before it is read.
 fn of_others(program: &Program, kernel: &Kernel, choice: &Choice, target: &Target) -> Option<i64> {
     match &kernel.kind {
-        KernelKind::Extern(_) => Some(REPORT_BYTES),
+        // A collective reports to the run.
+        KernelKind::Extern(own) => own.function().map(|_| REPORT_BYTES),
         KernelKind::MatMul(matmul) => {
             let is_left = matches!(target, Target::Gpu(_)) && choice.algorithm.library().is_some();
             (is_left && library_product(program, matmul).is_some()).then_some(LIBRARY_BYTES)

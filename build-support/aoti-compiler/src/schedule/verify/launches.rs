@@ -3,7 +3,7 @@
 use crate::graph::ranges_of;
 use crate::kernels::launch::{Launch, MapArgument};
 use crate::kernels::mapping::{GpuMapping, Mapping};
-use crate::loops::KernelId;
+use crate::loops::{KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::schedule::memory::most;
 use crate::symbolic::{Expr, Interval};
@@ -25,6 +25,10 @@ pub(super) fn check(schedule: &Schedule, id: KernelId, mapping: &Mapping) -> Vec
         (Target::Gpu(_), Mapping::Cpu(_)) => return vec![],
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => (gpu, mapping),
     };
+    // What ranks compute together is launched by who connects them.
+    if matches!(schedule.program.kernels[id].kind, KernelKind::Extern(_)) && launches.is_empty() {
+        return vec![];
+    }
     let mut findings = vec![];
     let is_scatter = matches!(mapping, GpuMapping::Scatter(_));
     if launches.is_empty() || (launches.len() > 1 && !is_scatter) {
