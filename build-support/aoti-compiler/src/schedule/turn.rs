@@ -7,9 +7,14 @@ use crate::loops::{Access, Axis, BufferId, Effect, Nest};
 use crate::symbolic::{Expr, Ranges};
 use std::collections::BTreeMap;
 
+/// Rows that keep a machine busy: fewer are better off beside a kernel that all threads share.
+const MANY_ROWS: i64 = 64;
+
 /// The element-wise nest with the outer axes of `rows` as its first axes; `None` where the sizes do not correspond.
 pub(super) fn onto_rows(flat: &Nest, rows: &Nest, ranges: &dyn Ranges) -> Option<Nest> {
-    match order(flat, rows).filter(|order| !order.is_sorted()) {
+    let count = Expr::product(rows.axes.iter().map(|axis| &axis.extent)).as_int();
+    let is_many = count.is_none_or(|count| count >= MANY_ROWS);
+    match order(flat, rows).filter(|order| is_many && !order.is_sorted()) {
         Some(order) => align(&turned(flat, &order, ranges), &rows.axes, ranges),
         None => align(flat, &rows.axes, ranges),
     }
