@@ -206,9 +206,11 @@ impl Builder {
         }
         // What the script itself writes is newer than its start each time.
         for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
-            println!("cargo::rerun-if-changed={}", model.path.display());
-            for file in files::beside(&model.path) {
-                println!("cargo::rerun-if-changed={}", file.display());
+            for (_, path) in model.program_files() {
+                println!("cargo::rerun-if-changed={}", path.display());
+                for file in files::beside(path) {
+                    println!("cargo::rerun-if-changed={}", file.display());
+                }
             }
         }
         for path in self.manifest.operators.iter().filter_map(Operator::file) {

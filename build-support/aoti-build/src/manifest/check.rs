@@ -10,15 +10,16 @@ use serde_json::{Map, Value};
 
 use super::{RawModel, RawTable, Table};
 use crate::locate::{Location, Spot};
-use crate::model::{MathLibrary, Model, Names, Tf32};
+use crate::model::{MathLibrary, Model, Names, Program, Tf32};
 use crate::operators::{Operator, OperatorCode};
 use crate::problem::{Code, Problem, Problems, suggest};
 
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 9] =
-    ["path", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims", "sizes"];
+pub(super) const MODEL_KEYS: [&str; 10] =
+    ["path", "programs", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims", "sizes"];
+const PROGRAM_KEYS: [&str; 3] = ["path", "outputs", "dims"];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
@@ -75,6 +76,7 @@ impl<'a> Checker<'a> {
         self.keys(map, &place, &MODEL_KEYS);
         Some(RawModel {
             path: self.field(map, &place, "path"),
+            programs: self.programs(map, &place),
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
             named_weights: self.field(map, &place, "named-weights"),
             link: self.word(map, &place, "link", &["static", "dylib"]),
@@ -83,9 +85,43 @@ impl<'a> Checker<'a> {
             names: Names {
                 outputs: self.field(map, &place, "outputs").unwrap_or_default(),
                 dims: self.dims(map, &place),
+                ..Names::default()
             },
             sizes: self.field(map, &place, "sizes").unwrap_or_default(),
         })
+    }
+
+    /// The programs of a model that has several: each a path, or a table with one and with names.
+    fn programs(&mut self, model: &Map<String, Value>, place: &Spot<'_>) -> Option<Vec<Program>> {
+        let place = place.entry("programs");
+        let map = self.map(model.get("programs")?, &place)?;
+        let mut programs = Vec::new();
+        for (name, value) in map {
+            let (own, name) = (place.entry(name), name.clone());
+            if let Some(path) = value.as_str() {
+                programs.push(Program { name, path: path.into(), names: Names::default() });
+                continue;
+            }
+            let Some(table) = self.map(value, &own) else { continue };
+            self.keys(table, &own, &PROGRAM_KEYS);
+            let outputs = self.field(table, &own, "outputs").unwrap_or_default();
+            let names = Names { outputs, dims: self.dims(table, &own), ..Names::default() };
+            match self.field(table, &own, "path") {
+                Some(path) => programs.push(Program { name, path, names }),
+                None if table.contains_key("path") => {}
+                None => {
+                    let help = Some(format!("say `path = \"models/{name}.pt2\"`"));
+                    self.report(Code::Missing, format!("program `{name}` has no `path`"), &own, help);
+                }
+            }
+        }
+        if map.is_empty() {
+            let help = Some("say `programs = { prefill = \"models/prefill.pt2\", … }`, or `path`".to_owned());
+            self.report(Code::Missing, "`programs` names no program".to_owned(), &place, help);
+        }
+        // Whether a table keeps its order is up to whoever reads it.
+        programs.sort_by(|one, other| one.name.cmp(&other.name));
+        Some(programs)
     }
 
     /// What GPUs may round: all or nothing of `f32`, or what is named, and of the rest what PyTorch does.
@@ -253,16 +289,25 @@ impl<'a> Checker<'a> {
     /// One model, if it can be built.
     pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path) -> Option<Model> {
         let place = Spot::table().entry("models").entry(name);
-        let Some(path) = &raw.path else {
-            let help = format!("say `path = \"models/{name}.pt2\"`");
-            self.report(Code::Missing, format!("model `{name}` has no `path`"), &place, Some(help));
-            return None;
+        let mut model = match (&raw.path, &raw.programs) {
+            (Some(path), None) => {
+                let path = base.join(path);
+                let is_there = self.file(&path, &place, "paths are relative to the manifest with the table");
+                is_there.then(|| Model::new(name, path))?
+            }
+            (None, Some(programs)) => self.model_of_programs(name, raw, programs, base)?,
+            (Some(_), Some(_)) => {
+                let message = format!("model `{name}` has a `path` and `programs`");
+                let help = Some("a model is one file or several programs".to_owned());
+                self.report(Code::Value, message, &place.entry("path").key(), help);
+                return None;
+            }
+            (None, None) => {
+                let help = format!("say `path = \"models/{name}.pt2\"`");
+                self.report(Code::Missing, format!("model `{name}` has no `path`"), &place, Some(help));
+                return None;
+            }
         };
-        let path = base.join(path);
-        if !self.file(&path, &place, "paths are relative to the manifest with the table") {
-            return None;
-        }
-        let mut model = Model::new(name, path);
         (model.weights, model.link, model.names) = (raw.weights, raw.link, raw.names.clone());
         model.sizes.clone_from(&raw.sizes);
         if let Some(levels) = &raw.cpu {
@@ -273,10 +318,42 @@ impl<'a> Checker<'a> {
         Some(model)
     }
 
+    fn model_of_programs(
+        &mut self,
+        name: &str,
+        raw: &RawModel,
+        programs: &[Program],
+        base: &Path,
+    ) -> Option<Model> {
+        let place = Spot::table().entry("models").entry(name);
+        for (key, is_given) in
+            [("outputs", !raw.names.outputs.is_empty()), ("dims", !raw.names.dims.is_empty())]
+        {
+            if is_given {
+                let message = format!("`{key}` of a model with several programs belongs to each of them");
+                let help = format!("say `programs = {{ decode = {{ path = \"…\", {key} = … }} }}`");
+                self.report(Code::Value, message, &place.entry(key).key(), Some(help));
+            }
+        }
+        let mut model = Model::new(name, PathBuf::new());
+        model.programs = programs.to_vec();
+        let list = place.entry("programs");
+        let mut are_there = !programs.is_empty();
+        for program in &mut model.programs {
+            program.path = base.join(&program.path);
+            let own = list.entry(&program.name);
+            are_there &= self.file(&program.path, &own, "paths are relative to the manifest with the table");
+        }
+        model.path.clone_from(&model.programs.first()?.path);
+        are_there.then_some(model)
+    }
+
     /// Checks a model that a build script gives.
     pub(super) fn given(&mut self, model: &Model) {
         let place = Spot::table().entry("models").entry(&model.name);
-        self.file(&model.path, &place, "paths are relative to the folder of the package");
+        for (_, path) in model.program_files() {
+            self.file(path, &place, "paths are relative to the folder of the package");
+        }
         self.levels_at(&model.levels, &place.entry("cpu"));
     }
 

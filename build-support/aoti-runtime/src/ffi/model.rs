@@ -167,6 +167,15 @@ impl Model {
         })
     }
 
+    /// Another program of the library, if it has several, with this one's weights, on its device. States of either serve both.
+    ///
+    /// # Errors
+    /// A name that no program has, and what goes wrong as the model is loaded.
+    pub fn program(&self, name: &str) -> Result<Model, Error> {
+        let (weights, cpu_level, device) = (self.weights(), self.cpu_level, self.device);
+        Model::from_checked_api(self.api.program(name)?, LoadOptions { weights, cpu_level, device })
+    }
+
     /// Replaces the weights, even while runs are in progress: each run sees either the old or the new ones, never a mix. The
     /// old ones are freed when the last run with them has ended. Weights that do not fit change nothing. For a model on a GPU
     /// they are uploaded before this returns, so that for a while both lie there.
