@@ -104,11 +104,18 @@ fn element<'a>(node: &'a Node, target: &Target, costs: &SecondaryMap<ValueId, Co
     }
 }
 
+/// How many nodes read each value, and outputs. A node computes an operand once, however often it has it.
 pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
     let mut uses: SecondaryMap<ValueId, usize> = SecondaryMap::new();
-    let operands = graph.nodes.iter().flat_map(|node| &node.inputs).copied();
-    for value in operands.chain(graph.outputs.iter().map(|output| output.value)) {
-        uses[value] += 1;
+    for node in &graph.nodes {
+        for (position, operand) in node.inputs.iter().enumerate() {
+            if !node.inputs[..position].contains(operand) {
+                uses[*operand] += 1;
+            }
+        }
+    }
+    for output in &graph.outputs {
+        uses[output.value] += 1;
     }
     uses
 }

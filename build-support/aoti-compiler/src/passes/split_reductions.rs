@@ -6,15 +6,18 @@
 //! run, whatever the number of threads.
 
 mod parts;
+mod squares;
 
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
+use super::{cse, dce};
 use crate::cost::{Cost, Item};
 use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
-use crate::passes::split_reductions::parts::split_reduction;
 use crate::symbolic::Expr;
 use crate::target::{ProductSplits, Splits, Target};
 use crate::tuning::{Answer, Config, KernelKey, Questions};
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use parts::split_reduction;
+use squares::Squares;
 
 /// The word of a configuration that splits a reduction; its parameter is the number of parts.
 pub(crate) const PARTS: &str = "parts";
@@ -26,13 +29,19 @@ const CLOSE: i64 = 4;
 /// Splits long sums for a target.
 pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions) -> Graph {
     let splits = target.splits();
-    everywhere(graph, &mut |graph, ranges| {
-        let (uses, folds) = (count_uses(graph), count_folds(graph));
+    let graph = everywhere(graph, &mut |graph, ranges| {
+        let reads = Reads::of(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
             let sum = if let Op::Reduce { op, axes } = &node.op {
-                let sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
+                let mut sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
+                let squares = Squares::of(&|value| rewriter.producer(value), node);
                 // What something else reads as well is one kernel with it, as rows of a softmax are, unless rows are long.
-                let is_shared = uses[node.inputs[0]] > folds[node.inputs[0]];
+                let is_shared = reads.is_shared(node.inputs[0])
+                    || squares.is_some_and(|squares| reads.has_shared(&squares));
+                if let Some(squares) = squares.filter(|squares| rewriter.builder.dtype(squares.x).is_float())
+                {
+                    sum.kind = Kind::Squares(squares);
+                }
                 let apart = splits.shared.is_some_and(|long| sum.is_typical && sum.inner >= long);
                 (!is_shared || apart).then_some(sum)
             } else if node.op == Op::MatMul {
@@ -45,7 +54,9 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
             let cut = sum.decide(key, about, questions)?;
             sum.split(&mut rewriter.builder, node, cut).map(|value| vec![value])
         });
-    })
+    });
+    // A variance adds up the parts that its mean does. Views that others were made of would count as uses.
+    dce(cse(graph))
 }
 
 /// A sum that may be split.
@@ -70,6 +81,8 @@ struct Sum {
 #[derive(Clone, Copy)]
 enum Kind {
     Reduction(ReduceOp),
+    /// The sum of squared differences from numbers that are the same along what is added up, as of a variance.
+    Squares(Squares),
     Product,
 }
 
@@ -99,7 +112,7 @@ impl Sum {
             Some(Cut { axis, parts: size / length, length })
         };
         let can_be_uneven = match self.kind {
-            Kind::Reduction(_) => true,
+            Kind::Reduction(_) | Kind::Squares(_) => true,
             Kind::Product => false,
         };
         self.axes.iter().find_map(even).or_else(|| if can_be_uneven { uneven() } else { None })
@@ -150,18 +163,44 @@ impl Sum {
             Kind::Reduction(op) => {
                 split_reduction(builder, node.inputs[0], op, (&self.shape, &self.axes), cut)
             }
+            Kind::Squares(squares) => squares.split(builder, (&self.shape, &self.axes), cut),
             Kind::Product => split_product(builder, node, cut.parts),
         }
     }
 }
 
-/// How many reductions read each value.
-fn count_folds(graph: &Graph) -> SecondaryMap<ValueId, usize> {
-    let mut counts = SecondaryMap::new();
-    for node in graph.nodes.iter().filter(|node| matches!(node.op, Op::Reduce { .. })) {
-        counts[node.inputs[0]] += 1;
+/// How often values are read, and how often by reductions.
+struct Reads {
+    all: SecondaryMap<ValueId, usize>,
+    folds: SecondaryMap<ValueId, usize>,
+}
+
+impl Reads {
+    fn of(graph: &Graph) -> Reads {
+        let producers = graph.producers();
+        let producer = |value: ValueId| producers[value.index()].map(|position| &graph.nodes[position]);
+        let mut reads = Reads { all: count_uses(graph), folds: SecondaryMap::new() };
+        for node in graph.nodes.iter().filter(|node| matches!(node.op, Op::Reduce { .. })) {
+            reads.folds[node.inputs[0]] += 1;
+        }
+        for squares in graph.nodes.iter().filter_map(|node| Squares::of(&producer, node)) {
+            // The second step of a variance is a reduction too.
+            if !reads.is_shared(squares.squares) && !reads.has_shared(&squares) {
+                reads.folds[squares.x] += 1;
+            }
+        }
+        reads
     }
-    counts
+
+    /// Whether something else than reductions reads a value.
+    fn is_shared(&self, value: ValueId) -> bool {
+        self.all[value] > self.folds[value]
+    }
+
+    /// Whether something else than the squares reads what is squared.
+    fn has_shared(&self, squares: &Squares) -> bool {
+        self.all[squares.centred] > 2
+    }
 }
 
 /// A reduction that may be split.

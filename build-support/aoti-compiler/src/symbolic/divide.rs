@@ -291,7 +291,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     i64::try_from(common_divisor(a.unsigned_abs(), b.unsigned_abs())).unwrap_or(1)
 }
 
-/// Within a sum, joins `b*(a/b) + a mod b` to `a`, `b*((a/b) mod c) + a mod b` to `a mod (b*c)`, `a - a mod b` to `b*(a/b)`,
+/// Within a sum, joins `b*(a/b) + a mod b` to `a` (in whichever form the quotient is), `b*((a/b) mod c) + a mod b` to `a mod (b*c)`, `a - a mod b` to `b*(a/b)`,
 /// and `a - b*(a/b)` to `a mod b`.
 pub(super) fn join_quotients(terms: &mut BTreeMap<Expr, i64>) {
     join_remainders(terms);
@@ -352,7 +352,11 @@ fn joins(other: &Expr, other_scale: i64, a: &Expr, b: &Expr, scale: i64) -> Opti
     if quotient_scale != scale {
         return None;
     }
-    let divides = |node: &Node| matches!(node, Node::FloorDiv(x, y) if x == a && y == b);
+    // Quotients of sums of quotients are in the form of `joint_dividend`.
+    let joint = joint_dividend(a, &NoRanges);
+    let is_joint =
+        |x: &Expr, y: &Expr| joint.as_ref().is_some_and(|(all, inner)| x == all && *y == inner * b);
+    let divides = |node: &Node| matches!(node, Node::FloorDiv(x, y) if (x == a && y == b) || is_joint(x, y));
     if divides(quotient.node()) {
         return Some(a.clone());
     }

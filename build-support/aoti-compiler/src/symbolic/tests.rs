@@ -47,6 +47,9 @@ fn reshapes_cancel() {
     check("(s0*i0 + i2) % s0", "i2");
     check("s0*(i5 // s0) + i5 % s0", "i5");
     check("12*((i5 // 4) % 3) + 3*(i5 % 4)", "3*(i5 % 12)");
+    // [24, 5] -> [4, 30] -> [2, 12, 5]: parts of rows that were cut elsewhere.
+    check("60*((30*i0 + i5) // 60) + 5*((6*i0 + i5 // 5) % 12) + i5 % 5", "30*i0 + i5");
+    check("(i5 // 4 + i0) % 6 + 6*((i5 // 4 + i0) // 6)", "i0 + i5 // 4");
 }
 
 #[test]

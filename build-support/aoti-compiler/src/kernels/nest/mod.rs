@@ -5,7 +5,7 @@ pub(super) mod scatter;
 pub(crate) mod simt;
 
 use super::{Algorithm, Code};
-use crate::loops::Stage;
+use crate::loops::{Access, Stage};
 use crate::symbolic::Symbol;
 
 pub(crate) static LOOPS: Algorithm =
@@ -13,7 +13,10 @@ pub(crate) static LOOPS: Algorithm =
 
 /// Accesses that are contiguous along an axis.
 fn contiguous(stage: &Stage, axis: Symbol) -> usize {
-    let along =
-        |access: &&crate::loops::Access| access.offset.affine_in(axis).is_some_and(|(step, _)| step.is(1));
-    stage.accesses().filter(along).count()
+    stage.accesses().filter(|access| is_along(access, axis)).count()
+}
+
+/// Whether neighbours along an axis are neighbours in memory.
+fn is_along(access: &Access, axis: Symbol) -> bool {
+    access.offset.affine_in(axis).is_some_and(|(step, _)| step.is(1))
 }

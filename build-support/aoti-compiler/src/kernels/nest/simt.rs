@@ -3,7 +3,7 @@
 //!
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
-use super::{contiguous, scatter};
+use super::{is_along, scatter};
 use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::kernels::axis_ops::sorting;
@@ -179,10 +179,17 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         }
         return plain(1, BLOCK, Along::Outer, lanes(8));
     }
+    // Rows that a block keeps are near, whatever their order.
+    let contiguous = |stage: &Stage, axis: Symbol| {
+        stage.accesses().filter(|access| !is_row(program, access) && is_along(access, axis)).count()
+    };
     let inner_score: usize =
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
     let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
     let by_columns = outer_score > inner_score && extent(&last.extent, ranges) >= 8;
+    if has_rows && inner <= ALONE && positions >= MANY {
+        return plain(1, BLOCK / 2, Along::Outer, 1);
+    }
     if !has_rows && (inner <= ALONE || (by_columns && inner <= 64) || (by_columns && positions >= MANY)) {
         let lanes = if by_columns && positions >= MANY { lanes(4) } else { 1 };
         return plain(1, BLOCK / 2, Along::Outer, lanes);

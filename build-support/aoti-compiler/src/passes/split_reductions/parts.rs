@@ -41,11 +41,35 @@ fn of_parts(
     x: ValueId,
     op: ReduceOp,
     axes: &[usize],
-    Cut { axis, parts, length }: Cut,
+    cut: Cut,
 ) -> Option<(ValueId, usize)> {
+    let own = cut.axis - axes.iter().filter(|other| **other < cut.axis).count();
+    let each = each_part(builder, x, axes, cut, &mut |builder, part| {
+        builder.reduce(op, part.x, part.inside, false).ok()
+    })?;
+    Some((joined(builder, &each, own)?, own))
+}
+
+/// Parts of one length.
+pub(super) struct Part<'a> {
+    /// The elements, with an axis of parts before the one that was cut.
+    pub(super) x: ValueId,
+    /// The axis of parts.
+    pub(super) axis: usize,
+    /// The axes that are reduced within a part.
+    pub(super) inside: &'a [usize],
+}
+
+/// What `of` gives of the parts of one length, and of the shorter one behind them.
+pub(super) fn each_part(
+    builder: &mut Builder,
+    x: ValueId,
+    axes: &[usize],
+    Cut { axis, parts, length }: Cut,
+    of: &mut dyn FnMut(&mut Builder, &Part) -> Option<ValueId>,
+) -> Option<Vec<ValueId>> {
     let size = builder.shape(x)[axis].as_int()?;
     let inside: Vec<usize> = axes.iter().map(|own| if *own < axis { *own } else { *own + 1 }).collect();
-    let own = axis - axes.iter().filter(|other| **other < axis).count();
     let mut results = vec![];
     for (start, parts, length) in [(0, parts, length), (parts * length, 1, size - parts * length)] {
         if length == 0 {
@@ -54,11 +78,15 @@ fn of_parts(
         let piece = builder.slice(x, axis, &Expr::int(start), &Expr::int(parts * length), 1).ok()?;
         let mut shape = builder.shape(piece);
         shape.splice(axis..=axis, [Expr::int(parts), Expr::int(length)]);
-        let apart = builder.reshape(piece, &shape).ok()?;
-        results.push(builder.reduce(op, apart, &inside, false).ok()?);
+        let x = builder.reshape(piece, &shape).ok()?;
+        results.push(of(builder, &Part { x, axis, inside: &inside })?);
     }
-    let partial = if results.len() == 1 { results[0] } else { builder.cat(&results, own).ok()? };
-    Some((partial, own))
+    Some(results)
+}
+
+/// What parts gave as one tensor.
+pub(super) fn joined(builder: &mut Builder, each: &[ValueId], axis: usize) -> Option<ValueId> {
+    if let [one] = each { Some(*one) } else { builder.cat(each, axis).ok() }
 }
 
 /// The first position of an extreme: that of the first part that has it, and that in this part.

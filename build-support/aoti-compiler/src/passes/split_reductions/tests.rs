@@ -97,6 +97,50 @@ fn neighbouring_axes_are_cut_as_one() {
     gives_the_same(body, &x, 3);
 }
 
+/// The sum of (x - c)^2 along axes of `x`, where c is the same.
+fn squares(shape: &str, axes: &str, results: &str, centre: &str) -> String {
+    format!(
+        "input %x \"x\": f32[{shape}]
+         %s: f32[{results}] = sum %x axes [{axes}]
+         %o: f32[{results}] = full 3.0
+         %c: f32[{results}] = add %s, %o
+         %e: f32[{shape}] = view %c [{centre}]
+         %d: f32[{shape}] = sub %x, %e
+         %q: f32[{shape}] = mul %d, %d
+         %y: f32[{results}] = sum %q axes [{axes}]
+         output %y \"y\""
+    )
+}
+
+#[test]
+fn parts_of_a_variance_have_means_of_their_own() {
+    // Parts of these have a mean of zero, so that all sums are exact. A length without divisors leaves a shorter part.
+    for (sizes, axes, results, centre, reductions) in [
+        (&[4, 131_074][..], "1", "4", "i0", 6),
+        (&[4, 1 << 17], "1", "4", "i0", 4),
+        (&[1 << 17, 4], "0", "4", "i1", 4),
+        (&[512, 2, 256], "0, 2", "2", "i1", 4),
+    ] {
+        let along = |at: usize| if sizes == [1 << 17, 4] { at / 4 } else { at };
+        let values: Vec<f32> =
+            (0..sizes.iter().product()).map(|at| if along(at) % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let shape = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        let body = squares(&shape, axes, results, centre);
+        gives_the_same(&body, &Tensor::from_f32(sizes, &values), reductions);
+    }
+    // Rows that go on are one kernel as they are, unless they are long.
+    let goes_on = |length: i64| {
+        let shape = format!("64, {length}");
+        format!("{} %n: f32[{shape}] = neg %d output %n \"n\"", squares(&shape, "1", "64", "i0"))
+    };
+    assert_eq!(reductions(&goes_on(30_680)), 2);
+    assert_eq!(reductions(&goes_on(1 << 17)), 4);
+    // What changes along the sum is no centre.
+    let other = squares("4, 131072", "1", "4", "i0")
+        .replace("%e: f32[4, 131072] = view %c [i0]", "%e: f32[4, 131072] = neg %x");
+    assert_eq!(reductions(&other), 2, "one sum in two steps");
+}
+
 #[test]
 fn positions_of_extremes_are_those_of_the_first() {
     for (length, place, extreme, op) in [
