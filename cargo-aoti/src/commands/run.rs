@@ -26,6 +26,9 @@ use taps::Taps;
 pub(crate) struct Arguments {
     /// A model of the project by name, a model file, or a case's folder
     model: PathBuf,
+    /// One of the model's programs, where it has several; it is compiled alone
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
     /// Inputs under the keys "0", "1", … or their names; random ones if absent
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
@@ -60,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let chosen = Chosen::find(&arguments.model, context)?;
+    let chosen = Chosen::find(&arguments.model, context)?.program(arguments.program.as_deref())?;
     let session = single::session(context, true)?;
     dims::check(&chosen, &arguments.dim)?;
     let progress = Shown::new(context.terminal);

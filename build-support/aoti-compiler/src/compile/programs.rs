@@ -4,7 +4,7 @@ use super::{ForDevices, Options, bundle, for_devices, read, transformed};
 use crate::codegen::bindings;
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::frontend::ModelFile;
+use crate::frontend::{self, ModelFile};
 use crate::graph::{Constant, Graph, Input, InputRole, Op, OutputRole, SymbolSource, TensorType, Value};
 use crate::names::{Language, Namer};
 use crate::symbolic::Expr;
@@ -30,7 +30,9 @@ pub(super) fn compile(
     let mut findings = Vec::new();
     for (program, file) in programs {
         let own = of_program(options, program);
-        let found = read(&own.name, file, &own.operators, &mut |graph| Ok(states_of(&graph, program)));
+        let found = read(&own.name, file, &own.operators, &mut |graph| {
+            Ok(states_of(&with_own_names(graph, program), program))
+        });
         match found {
             Ok(found) => found.into_iter().for_each(|state| join(&mut states, state, &mut findings)),
             Err(refused) => findings.extend(refused.0.into_iter().map(|finding| of(finding, program))),
@@ -45,7 +47,8 @@ pub(super) fn compile(
         let own = of_program(options, program);
         let file = ModelFile { states: mutated.clone(), ..file.clone() };
         let scheduled = read(&own.name, &file, &own.operators, &mut |graph| {
-            let graph = transformed(with_states(graph, &states)?, &own)?;
+            let graph = with_states(with_own_names(graph, program), &states)?;
+            let graph = transformed(graph, &own)?;
             Ok(for_devices(&graph, targets, &own)?)
         });
         match scheduled {
@@ -92,6 +95,16 @@ fn check_names(programs: &[(String, ModelFile)], options: &Options) -> Result<()
         findings.push(Diagnostic::new(Code::Programs, message).help(help));
     }
     if findings.is_empty() { Ok(()) } else { Err(Diagnostics(findings)) }
+}
+
+/// The same with states that only this program can have named after it.
+fn with_own_names(mut graph: Graph, program: &str) -> Graph {
+    for input in graph.inputs.iter_mut().filter(|input| is_state(input.role)) {
+        if frontend::is_made_up(&input.name) {
+            input.name = format!("{program}.{}", input.name);
+        }
+    }
+    graph
 }
 
 fn states_of(graph: &Graph, program: &str) -> Vec<State> {

@@ -42,6 +42,12 @@ pub fn program(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     Ok(program_from(MinSize::Stated, name, file, &BTreeSet::new())?.program)
 }
 
+/// Whether torch.export made up this name for a tensor that no module has: those of two programs have nothing to do with each other.
+pub(super) fn is_made_up(name: &str) -> bool {
+    let number = name.strip_prefix("lifted_tensor_");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn program_from(
     min: MinSize,
     name: &str,
