@@ -14,7 +14,6 @@ use bytes::Bytes;
 use memmap2::Mmap;
 
 use crate::error::Error;
-use crate::model::{Model, Program};
 use crate::system;
 
 /// What can be known of a file without reading it.
@@ -80,19 +79,6 @@ pub fn model_file(path: &Path) -> io::Result<ModelFile> {
         }
     }
     Ok(model)
-}
-
-/// The files of a model, of all its programs where it has several.
-///
-/// # Errors
-/// A file that cannot be read, with its path.
-pub(crate) fn files_of(model: &Model) -> Result<ModelFile, (PathBuf, io::Error)> {
-    let read = |path: &Path| model_file(path).map_err(|source| (path.to_owned(), source));
-    if model.programs.is_empty() {
-        return read(&model.path);
-    }
-    let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
-    Ok(ModelFile::of_programs(model.programs.iter().map(program).collect::<Result<_, _>>()?))
 }
 
 /// The files beside a model's own that a part of its data is in, as far as they are there.

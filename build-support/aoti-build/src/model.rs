@@ -1,11 +1,13 @@
 //! One model as the manifest or a command asks for it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
 use aoti_compiler::cost::Rates;
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json_words;
 use aoti_compiler::names;
 pub use aoti_compiler::passes::rename::Names;
@@ -256,6 +258,19 @@ impl Model {
             rates,
             operators: self.compiled_operators()?,
         })
+    }
+
+    /// The content of its files.
+    ///
+    /// # Errors
+    /// A file that cannot be read, with its path.
+    pub(crate) fn read(&self) -> Result<ModelFile, (PathBuf, io::Error)> {
+        let read = |path: &Path| files::model_file(path).map_err(|source| (path.to_owned(), source));
+        if self.programs.is_empty() {
+            return read(&self.path);
+        }
+        let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
+        Ok(ModelFile::of_programs(self.programs.iter().map(program).collect::<Result<_, _>>()?))
     }
 
     /// Its names, with those of its programs.

@@ -166,7 +166,7 @@ impl Session {
         let unreadable = |(path, source)| Error::Unreadable { name: name.clone(), path, source };
         let stamp = Stamp::of(path).map_err(|source| unreadable((path.clone(), source)));
         let (looked, stamp) = (state::now_ns(), stamp?);
-        let file = files::files_of(&job.model).map_err(unreadable)?;
+        let file = job.model.read().map_err(unreadable)?;
         let model = Seen::new(stamp, looked, &job.model, &file);
         let options =
             job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.usable())?;

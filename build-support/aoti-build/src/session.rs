@@ -237,7 +237,7 @@ impl Session {
     pub fn actions(&self, model: &Model) -> Result<Vec<Action>, Error> {
         let (name, path) = (model.name.clone(), model.path.clone());
         let unreadable = |(path, source)| Error::Unreadable { name: name.clone(), path, source };
-        let model_file = crate::files::files_of(model).map_err(unreadable)?;
+        let model_file = model.read().map_err(unreadable)?;
         let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
         let bundle = (self.compiler)(model_file, &options).map_err(|diagnostics| Error::Model {
             name,

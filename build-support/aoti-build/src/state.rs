@@ -218,7 +218,7 @@ impl Seen {
 
     pub(crate) fn of(model: &Model) -> std::io::Result<Seen> {
         let (looked_ns, stamp) = (now_ns(), Stamp::of(&model.path)?);
-        let files = files::files_of(model).map_err(|(_, source)| source)?;
+        let files = model.read().map_err(|(_, source)| source)?;
         Ok(Seen::new(stamp, looked_ns, model, &files))
     }
 }

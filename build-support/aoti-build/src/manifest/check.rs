@@ -1,5 +1,7 @@
 //! Checks a metadata table key by key, collecting every problem.
 
+mod programs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{RawModel, RawTable, Table};
 use crate::locate::{Location, Spot};
-use crate::model::{MathLibrary, Model, Names, Program, Tf32};
+use crate::model::{MathLibrary, Model, Names, Tf32};
 use crate::operators::{Operator, OperatorCode};
 use crate::problem::{Code, Problem, Problems, suggest};
 
@@ -19,7 +21,6 @@ pub(super) const TABLE_KEYS: [&str; 9] =
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
 pub(super) const MODEL_KEYS: [&str; 10] =
     ["path", "programs", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims", "sizes"];
-const PROGRAM_KEYS: [&str; 3] = ["path", "outputs", "dims"];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
@@ -89,39 +90,6 @@ impl<'a> Checker<'a> {
             },
             sizes: self.field(map, &place, "sizes").unwrap_or_default(),
         })
-    }
-
-    /// The programs of a model that has several: each a path, or a table with one and with names.
-    fn programs(&mut self, model: &Map<String, Value>, place: &Spot<'_>) -> Option<Vec<Program>> {
-        let place = place.entry("programs");
-        let map = self.map(model.get("programs")?, &place)?;
-        let mut programs = Vec::new();
-        for (name, value) in map {
-            let (own, name) = (place.entry(name), name.clone());
-            if let Some(path) = value.as_str() {
-                programs.push(Program { name, path: path.into(), names: Names::default() });
-                continue;
-            }
-            let Some(table) = self.map(value, &own) else { continue };
-            self.keys(table, &own, &PROGRAM_KEYS);
-            let outputs = self.field(table, &own, "outputs").unwrap_or_default();
-            let names = Names { outputs, dims: self.dims(table, &own), ..Names::default() };
-            match self.field(table, &own, "path") {
-                Some(path) => programs.push(Program { name, path, names }),
-                None if table.contains_key("path") => {}
-                None => {
-                    let help = Some(format!("say `path = \"models/{name}.pt2\"`"));
-                    self.report(Code::Missing, format!("program `{name}` has no `path`"), &own, help);
-                }
-            }
-        }
-        if map.is_empty() {
-            let help = Some("say `programs = { prefill = \"models/prefill.pt2\", … }`, or `path`".to_owned());
-            self.report(Code::Missing, "`programs` names no program".to_owned(), &place, help);
-        }
-        // Whether a table keeps its order is up to whoever reads it.
-        programs.sort_by(|one, other| one.name.cmp(&other.name));
-        Some(programs)
     }
 
     /// What GPUs may round: all or nothing of `f32`, or what is named, and of the rest what PyTorch does.
@@ -316,36 +284,6 @@ impl<'a> Checker<'a> {
         model.named_weights = raw.named_weights.unwrap_or_default();
         model.tf32 = raw.tf32;
         Some(model)
-    }
-
-    fn model_of_programs(
-        &mut self,
-        name: &str,
-        raw: &RawModel,
-        programs: &[Program],
-        base: &Path,
-    ) -> Option<Model> {
-        let place = Spot::table().entry("models").entry(name);
-        for (key, is_given) in
-            [("outputs", !raw.names.outputs.is_empty()), ("dims", !raw.names.dims.is_empty())]
-        {
-            if is_given {
-                let message = format!("`{key}` of a model with several programs belongs to each of them");
-                let help = format!("say `programs = {{ decode = {{ path = \"…\", {key} = … }} }}`");
-                self.report(Code::Value, message, &place.entry(key).key(), Some(help));
-            }
-        }
-        let mut model = Model::new(name, PathBuf::new());
-        model.programs = programs.to_vec();
-        let list = place.entry("programs");
-        let mut are_there = !programs.is_empty();
-        for program in &mut model.programs {
-            program.path = base.join(&program.path);
-            let own = list.entry(&program.name);
-            are_there &= self.file(&program.path, &own, "paths are relative to the manifest with the table");
-        }
-        model.path.clone_from(&model.programs.first()?.path);
-        are_there.then_some(model)
     }
 
     /// Checks a model that a build script gives.

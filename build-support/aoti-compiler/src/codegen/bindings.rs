@@ -57,6 +57,9 @@ pub struct Options {
     pub weights_digest: Option<String>,
 }
 
+/// No lint is about generated text.
+const LINTS: &str = "#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]";
+
 /// The text of the module. It defines `pub mod <identifier>`; the library must export `aoti_<symbol>_api`.
 pub fn print(interface: &Interface, names: &Names<'_>, options: &Options) -> String {
     Ctx::new(interface, *names, options).module()
@@ -90,7 +93,7 @@ impl<'a> Ctx<'a> {
 // Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
 
 {doc}\
-#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+{LINTS}
 pub mod {module} {{
     {library}
 

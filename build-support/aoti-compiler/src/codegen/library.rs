@@ -169,7 +169,8 @@ fn print_cpu<'a>(
     layout: &mut Layout,
 ) -> PrintedCpu<'a> {
     let ProgramNames { identifier, symbol, prefix } = names;
-    let mut planned = run::plan_behind(schedule, ranges, std::mem::take(layout));
+    let mut planned =
+        run::plan_with(schedule, ranges, Functions::new(&schedule.program), std::mem::take(layout));
     *layout = std::mem::take(&mut planned.layout);
     let files = kernel_files(schedule, &planned, identifier, &format!("{prefix}kernels"));
     let tag = |level: &String| own_tag(&api::level_tag(level), &files, identifier, symbol);

@@ -14,6 +14,7 @@ pub(crate) mod model;
 pub(crate) mod operator;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
+mod program;
 pub(crate) mod state;
 pub(crate) mod submitted;
 mod tables;

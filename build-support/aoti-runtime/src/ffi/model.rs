@@ -42,7 +42,7 @@ pub struct LoadOptions {
 pub struct Model {
     pub(super) api: Api,
     info: ModelInfo,
-    cpu_level: Option<u16>,
+    pub(super) cpu_level: Option<u16>,
     device: Device,
     /// What runs that begin now use. One that is replaced lives until its last run has ended.
     native: ArcSwap<Native>,
@@ -165,15 +165,6 @@ impl Model {
             idle: Mutex::default(),
             generator: Mutex::default(),
         })
-    }
-
-    /// Another program of the library, if it has several, with this one's weights, on its device. States of either serve both.
-    ///
-    /// # Errors
-    /// A name that no program has, and what goes wrong as the model is loaded.
-    pub fn program(&self, name: &str) -> Result<Model, Error> {
-        let (weights, cpu_level, device) = (self.weights(), self.cpu_level, self.device);
-        Model::from_checked_api(self.api.program(name)?, LoadOptions { weights, cpu_level, device })
     }
 
     /// Replaces the weights, even while runs are in progress: each run sees either the old or the new ones, never a mix. The

@@ -108,6 +108,21 @@ struct Entered {
   Entered(const Entered &) = delete;
 };
 
+// Where a model runs, and how numbers in its inputs are read from there: once everything before them on the stream is done.
+struct OnDevice {
+  const Loaded &on;
+  Stream stream;
+  AotiDevice device;
+  explicit OnDevice(const Loaded &on, const AotiContext *context = nullptr)
+      : on(on), stream(context ? (Stream)context->stream : nullptr), device(device_of(on)) {}
+  bool read(const AotiTensor &tensor, int64_t *value) const {
+    if (tensor.device.kind == AOTI_CPU) return OnProcessor{}.read(tensor, value);
+    Entered entered(on);
+    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, stream) &&
+           !on.driver.stream_wait(stream);
+  }
+};
+
 __attribute__((unused)) int32_t driver_failed(AotiError *error, const Loaded &on, int code, const char *doing) {
   const char *text = nullptr;
   if (!on.driver.error_text || on.driver.error_text(code, &text) || !text) text = "no text";

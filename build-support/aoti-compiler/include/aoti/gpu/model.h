@@ -9,21 +9,6 @@ namespace aoti {
 namespace gpu {
 namespace {
 
-// Where a model runs, and how numbers in its inputs are read from there: once everything before them on the stream is done.
-struct OnDevice {
-  const Loaded &on;
-  Stream stream;
-  AotiDevice device;
-  explicit OnDevice(const Loaded &on, const AotiContext *context = nullptr)
-      : on(on), stream(context ? (Stream)context->stream : nullptr), device(device_of(on)) {}
-  bool read(const AotiTensor &tensor, int64_t *value) const {
-    if (tensor.device.kind == AOTI_CPU) return OnProcessor{}.read(tensor, value);
-    Entered entered(on);
-    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, stream) &&
-           !on.driver.stream_wait(stream);
-  }
-};
-
 // Runs that a model keeps for later ones at most.
 constexpr int32_t kIdleRuns = 4;
 
@@ -197,8 +182,8 @@ template <const Tables &T, const Program &P> struct Interface {
   }
 
   static int32_t read_state(const AotiState *state, const AotiStatePart *part, void *to, AotiError *error) {
-    if (!state || !to) return fail(error, AOTI_ERROR_NULL, "the state or the memory for its values is null");
     int32_t tensor;
+    if (!state || !to) return fail(error, AOTI_ERROR_NULL, "the state or the memory for its values is null");
     if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
     const GpuState &from = *static_cast<const GpuState *>(state);
     const auto read = [&](Address at, int64_t piece, size_t bytes) {

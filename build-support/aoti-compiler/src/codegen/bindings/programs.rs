@@ -1,6 +1,6 @@
 //! Prints the module of a model with several programs: a module with inputs and outputs for each, and one `Model` for all.
 
-use super::{Ctx, Names, Options, ProgramInterface, docs, names};
+use super::{Ctx, LINTS, Names, Options, ProgramInterface, docs, names};
 
 /// Names that the model's own functions have, and which no program can have.
 pub(crate) const OWN: [&str; 6] = ["info", "load", "load_from", "load_with", "program", "state"];
@@ -19,7 +19,7 @@ pub(super) fn print(programs: &[ProgramInterface], names: Names<'_>, options: &O
 // Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
 
 /// The compiled model {} with the programs {}.
-#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+{LINTS}
 pub mod {module} {{
     {library}
 

@@ -13,7 +13,7 @@ pub mod text;
 
 pub(super) use cpp::{Callees, run_body, run_functions};
 pub use plan::of_schedule;
-pub(super) use plan::{LaunchShape, Library, Operands, Planned, fixed_bytes, plan, plan_behind, plan_with};
+pub(super) use plan::{LaunchShape, Library, Operands, Planned, fixed_bytes, plan, plan_with};
 
 use super::functions::FunctionId;
 use super::weights::{Expansion, expanded_bytes};

@@ -77,16 +77,7 @@ pub(in crate::codegen) struct Planned<F> {
 
 /// Plans the run of a schedule.
 pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned<Functions> {
-    plan_behind(schedule, ranges, Layout::default())
-}
-
-/// The same, with its constants behind those that are there.
-pub(in crate::codegen) fn plan_behind(
-    schedule: &Schedule,
-    ranges: &RangeTable,
-    layout: Layout,
-) -> Planned<Functions> {
-    plan_with(schedule, ranges, Functions::new(&schedule.program), layout)
+    plan_with(schedule, ranges, Functions::new(&schedule.program), Layout::default())
 }
 
 /// Plans the run of a schedule whose kernels are functions of a library. Its constants go into the weights behind those that
