@@ -15,6 +15,7 @@ mod memory;
 mod page;
 mod progress;
 mod project;
+mod ranks;
 mod rates;
 mod settings;
 mod single;

@@ -148,6 +148,11 @@ impl Single {
 
     /// Opens the library and loads the model.
     pub(crate) fn load(&self) -> Result<(aoti_runtime::Model, ModelInfo), Failure> {
+        self.load_on(self.device)
+    }
+
+    /// The same on another device of the kind.
+    pub(crate) fn load_on(&self, device: Device) -> Result<(aoti_runtime::Model, ModelInfo), Failure> {
         let path = self.built.library().map(|library| library.path.clone()).unwrap_or_default();
         // SAFETY: this process has just built the library, of this model.
         let library = unsafe { Library::open(path, &self.built.symbol) }?;
@@ -156,7 +161,7 @@ impl Single {
             Some(file) => aoti_runtime::Weights::file(file)?,
             None => aoti_runtime::Weights::embedded(),
         };
-        let options = LoadOptions { weights, device: self.device, ..LoadOptions::default() };
+        let options = LoadOptions { weights, device, ..LoadOptions::default() };
         Ok((library.load(options)?, info))
     }
 }

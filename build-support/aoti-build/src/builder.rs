@@ -212,6 +212,9 @@ impl Builder {
                     println!("cargo::rerun-if-changed={}", file.display());
                 }
             }
+            if let Some(samples) = &model.samples {
+                println!("cargo::rerun-if-changed={}", samples.path.display());
+            }
         }
         for path in self.manifest.operators.iter().filter_map(Operator::file) {
             println!("cargo::rerun-if-changed={}", path.display());

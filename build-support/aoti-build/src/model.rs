@@ -123,6 +123,19 @@ pub struct Model {
     pub choices: Choices,
     /// Operators that its project adds to those of PyTorch.
     pub operators: Vec<Operator>,
+    /// Whether its Rust module has a test, if there are samples beside it.
+    pub test: bool,
+    /// Samples beside it that are compared by that test.
+    pub samples: Option<Samples>,
+}
+
+/// A safetensors file with sample inputs and outputs of a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Samples {
+    /// The file.
+    pub path: PathBuf,
+    /// Its place from the folder of the package, where that is below it.
+    pub from_package: Option<PathBuf>,
 }
 
 impl Model {
@@ -146,6 +159,8 @@ impl Model {
             sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
+            test: true,
+            samples: None,
         }
     }
 
@@ -188,6 +203,13 @@ impl Model {
     #[must_use]
     pub fn named_weights(mut self, named: bool) -> Model {
         self.named_weights = named;
+        self
+    }
+
+    /// Whether samples beside it, in a safetensors file of its name, make a test: `test` of the manifest.
+    #[must_use]
+    pub fn test(mut self, test: bool) -> Model {
+        self.test = test;
         self
     }
 
@@ -235,6 +257,13 @@ impl Model {
     ) -> Model {
         self.names.dims = names.into_iter().map(|(program, name)| (program.into(), name.into())).collect();
         self
+    }
+
+    /// Looks for samples beside the model, which belongs to the package in this folder.
+    pub(crate) fn find_samples(&mut self, package: &Path) {
+        let path = self.path.with_extension("safetensors");
+        let from_package = path.strip_prefix(package).ok().map(Path::to_owned);
+        self.samples = (self.test && path.is_file()).then_some(Samples { path, from_package });
     }
 
     /// What the compiler is told.
@@ -286,6 +315,7 @@ impl Model {
             files.push(path.to_owned());
             files.extend(files::beside(path));
         }
+        files.extend(self.samples.iter().map(|samples| samples.path.clone()));
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());
             files.extend(headers_beside(path));

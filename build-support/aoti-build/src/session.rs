@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::model::{Gpus, Model, cpu_requirements, default_architectures, default_levels};
 use crate::operators::Operator;
+use crate::samples;
 use crate::state::{self, Recipe};
 
 /// What the caller decides about all builds of a session.
@@ -283,6 +284,7 @@ impl Session {
             choices: state::as_text(&usable.records),
             rates: usable.rates,
             operators: model.operators.iter().map(Operator::record).collect::<Result<_, _>>()?,
+            samples: model.samples.as_ref().map(samples::record),
             toolchain,
         })
     }

@@ -55,6 +55,8 @@ pub(crate) struct Recipe {
     pub(crate) rates: Option<Rates>,
     /// The project's own operators, with digests of their files.
     pub(crate) operators: Vec<String>,
+    /// The file of samples and the digest of its header.
+    pub(crate) samples: Option<String>,
     /// Absent where only bindings are made.
     pub(crate) toolchain: Option<String>,
 }
@@ -83,6 +85,7 @@ json_fields!(Recipe {
     choices,
     rates,
     operators,
+    samples,
     toolchain
 });
 

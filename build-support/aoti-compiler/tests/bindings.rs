@@ -5,7 +5,7 @@
 
 use aoti_compiler::{
     codegen::{
-        bindings::{self, Link, Options, WeightsPlacement},
+        bindings::{self, Link, Options, Sample, Samples, WeightsPlacement},
         bundle::Names,
         header,
         interface::{ConstantInterface, DimInterface, ElementType, Interface, ValueInterface},
@@ -27,7 +27,11 @@ struct Case {
 
 impl Case {
     fn new(interface: Interface, weights: WeightsPlacement, link: Link) -> Case {
-        Case { interface, package: String::new(), options: Options { weights, link, weights_digest: None } }
+        Case {
+            interface,
+            package: String::new(),
+            options: Options { weights, link, weights_digest: None, samples: None },
+        }
     }
 
     fn identifier(&self) -> String {
@@ -73,7 +77,7 @@ fn interface(name: &str, inputs: Vec<ValueInterface>, outputs: Vec<ValueInterfac
     }
 }
 
-/// An ordinary model with embedded weights.
+/// An ordinary model with embedded weights, and samples beside it.
 fn digits() -> Case {
     let batch = dim("batch", 1, 64);
     let image = value("image", DType::F32, &[batch.clone(), fixed(1), fixed(28), fixed(28)]);
@@ -87,7 +91,12 @@ fn digits() -> Case {
         tied: None,
         is_read: true,
     });
-    Case::new(interface, WeightsPlacement::Embedded, Link::Static)
+    let mut case = Case::new(interface, WeightsPlacement::Embedded, Link::Static);
+    let sample = |sizes: &[u64], offset| Sample { index: 0, sizes: sizes.to_vec(), offset };
+    let tensors = Ok((vec![sample(&[2, 1, 28, 28], 176)], vec![sample(&[2, 10], 6448)]));
+    case.options.samples =
+        Some(Samples { file: "models/digits.safetensors".to_owned(), tensors, needs_gpu: false });
+    case
 }
 
 /// Every name that makes trouble, every element type, a state, and weights in a file.

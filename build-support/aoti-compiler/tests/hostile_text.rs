@@ -224,7 +224,7 @@ fn hostile_texts_leave_the_tokens_of_rust_as_they_are() {
         ];
         let mut all = Vec::new();
         for (weights, link) in weights.into_iter().zip([Link::Absent, Link::Static]) {
-            let options = bindings::Options { weights, link, weights_digest: None };
+            let options = bindings::Options { weights, link, weights_digest: None, samples: None };
             let module = program(text).bindings(&options);
             assert!(
                 !module.contains('\r') && module.chars().all(|c| c == '\n' || !c.is_control()),

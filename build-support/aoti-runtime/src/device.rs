@@ -16,6 +16,16 @@ pub enum Device {
 }
 
 impl Device {
+    /// The inverse of [`Device::raw`].
+    pub(crate) fn of_raw(raw: AotiDevice) -> Device {
+        let index = u16::try_from(raw.index).unwrap_or(u16::MAX);
+        match raw.kind as u32 {
+            AOTI_CUDA => Device::Cuda(index),
+            AOTI_ROCM => Device::Rocm(index),
+            _ => Device::Cpu,
+        }
+    }
+
     pub(crate) fn raw(self) -> AotiDevice {
         let (kind, index) = match self {
             Device::Cpu => (AOTI_CPU, 0),

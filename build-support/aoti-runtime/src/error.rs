@@ -17,6 +17,8 @@ macro_rules! codes {
             /// A shared library could not be opened, lacks the model's symbol or is another than the program was built with, or
             /// only bindings were built.
             Library,
+            /// Too many requests wait, or a [`Batcher`](crate::Batcher) has stopped.
+            Busy,
             /// A status that this version of the crate does not know.
             Unknown(i32),
         }
@@ -68,6 +70,8 @@ codes! {
     Device = AOTI_ERROR_DEVICE,
     /// A function of the project, which computes an operator, reported an error.
     Operator = AOTI_ERROR_OPERATOR,
+    /// The ranks of a model could not compute something together, or a run has no communicator for it.
+    Ranks = AOTI_ERROR_RANKS,
 }
 
 /// Why something could not be done.

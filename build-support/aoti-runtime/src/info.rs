@@ -1,6 +1,6 @@
 //! What a compiled model says about itself, read once from its C tables into plain Rust values.
 
-use crate::{DType, StateTensor, ffi::Api};
+use crate::{DType, Error, ErrorCode, StateTensor, ffi::Api};
 use std::sync::Arc;
 
 /// One dimension of a tensor.
@@ -76,6 +76,9 @@ pub struct ModelInfo {
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,
+    /// How many of the kernels compute with other ranks: where there are any, a run needs a
+    /// [`Communicator`](crate::Communicator).
+    pub collectives: usize,
     /// Digest of all that is compiled into the library.
     pub library: String,
     /// Digest of the weights inside the library; `None` where they are elsewhere.
@@ -84,4 +87,22 @@ pub struct ModelInfo {
     pub(crate) state_tensors: Arc<[StateTensor]>,
     /// What makes weights of tensors by name.
     pub(crate) api: Option<Api>,
+}
+
+impl ModelInfo {
+    /// Refuses a library that is not the one that the generated module belongs to: one of an older build that the program
+    /// finds first, or of another package with the same name and version, whose model's symbol is the same.
+    pub(crate) fn check_library(&self, wanted: &str) -> Result<(), Error> {
+        let weights = self.embedded_weights.iter().map(String::as_str);
+        let found: Vec<&str> = [self.library.as_str()].into_iter().chain(weights).collect();
+        if found.join("+") == wanted {
+            return Ok(());
+        }
+        let message = format!(
+            "the library of `{}` is not the one that the program was built with: a library of another build lies in its place, \
+             or two packages of one name and version have a model of this name, of which one wants another",
+            self.name
+        );
+        Err(Error::new(ErrorCode::Library, message))
+    }
 }

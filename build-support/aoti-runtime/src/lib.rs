@@ -22,6 +22,11 @@
 //! [`Model`] is the untyped layer below, for programs that learn only at run time which model they use.
 #![deny(unsafe_code)]
 
+#[doc(hidden)]
+#[path = "samples.rs"]
+pub mod __samples;
+mod batcher;
+mod communicator;
 mod complex;
 mod device;
 mod dtype;
@@ -45,13 +50,20 @@ mod saved;
 mod tensor;
 mod weights;
 
+pub use batcher::{BatchOptions, Batcher, Pending};
+pub use communicator::{
+    Collective, CollectiveKind, Communicator, Groups, Memory, Reduction, SocketGroup, ThreadGroup, ThreadRank,
+};
 pub use complex::Complex;
 pub use device::{Device, ParseDeviceError};
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorCode};
 pub use executor::{Executor, Inline};
 pub use ffi::abi;
+pub use ffi::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, Dlpack};
 pub use ffi::model::{LoadOptions, Model};
+#[cfg(feature = "nccl")]
+pub use ffi::nccl::{Nccl, NcclCommunicator, NcclId};
 pub use ffi::operator::{OperatorParameter, TensorViewMut, Threads, Unfit};
 #[doc(hidden)]
 pub use ffi::operator::{fits as __fits, run_operator as __run_operator};

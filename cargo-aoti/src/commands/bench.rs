@@ -27,6 +27,7 @@ use crate::failure::Failure;
 use crate::memory;
 use crate::progress::Shown;
 use crate::project::shown;
+use crate::ranks;
 use crate::single;
 
 /// Measures the latency of a model on this machine
@@ -46,6 +47,8 @@ pub(crate) struct Arguments {
     /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs are then kept on it
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
+    #[command(flatten)]
+    count: ranks::Count,
     #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
@@ -95,7 +98,51 @@ fn seconds(text: &str) -> Result<f64, String> {
     if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("not between 0 and a day".to_owned()) }
 }
 
+/// Measures all ranks in step: a run is as long as its slowest rank's.
+fn bench_ranks(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    if arguments.has_profile() || arguments.compare.is_some() || arguments.level != "native" {
+        let message =
+            "`--ranks` measures whole runs at this machine's level, without a profile or a comparison";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let Arguments { model, count, device, rounding, .. } = arguments;
+    let ranks = ranks::load(model, *count, *device, rounding, context)?;
+    let mut inputs = Vec::new();
+    for rank in &ranks.all {
+        let own = arguments.inputs.as_deref().map(|path| ranks::path_of(path, rank.number));
+        let from_case = || rank.case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
+        inputs.push(super::run::inputs(&rank.info, own.or_else(from_case).as_deref(), &arguments.dim)?);
+    }
+    let (limit, threads) = (Duration::from_secs_f64(arguments.secs), usize::from(arguments.threads));
+    let times = ranks::measure(&ranks, &inputs, threads, limit);
+    let times = times.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let count = times.iter().map(Vec::len).min().unwrap_or(0);
+    let slowest = |run: usize| times.iter().map(|rank| rank[run]).fold(0.0, f64::max);
+    let mut micros: Vec<f64> = (0..count).map(slowest).collect();
+    micros.sort_by(f64::total_cmp);
+    let (Some(least), Some(median)) = (micros.first(), micros.get(count / 2)) else {
+        return Err(Failure::Machine("no run was measured".to_owned()));
+    };
+    if arguments.output.is_json() {
+        print_json(&json!({
+            "reason": "bench", "us_med": round(*median), "us_min": round(*least), "n": count,
+            "threads": threads, "ranks": ranks.all.len(), "device": device.to_string(),
+        }));
+    } else {
+        let ranks = ranks.all.len();
+        print(&format!(
+            "{median:.2} us median, {least:.2} us least of {count} runs of {ranks} ranks on {device}\n"
+        ));
+    }
+    Ok(())
+}
+
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let measure = if arguments.count.ranks.is_some() { bench_ranks } else { bench };
+    measure(arguments, context)
+}
+
+fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let session = single::session(context, !arguments.no_cache)?;
     let old = arguments.compare.as_deref().map(compare::read).transpose()?;
     // What is wrong with the command line is said before what is wrong with files.

@@ -12,10 +12,12 @@ use serde_json::json;
 
 use super::{Context, print, print_json};
 use crate::arguments::{Output, Rounding};
+use crate::case::Case;
 use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
+use crate::ranks;
 use crate::single;
 use crate::tensors::random::Random;
 use crate::tensors::{complex, file};
@@ -57,12 +59,68 @@ pub(crate) struct Arguments {
     #[arg(long)]
     check_nan: bool,
     #[command(flatten)]
+    count: ranks::Count,
+    #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
     pub(crate) printed: Output,
 }
 
+/// Runs all ranks at one time, and tells of each.
+fn run_ranks(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    if !arguments.dump.is_empty() || arguments.check_nan {
+        let message = "`--dump` and `--check-nan` look into one run, and `--ranks` makes several";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let Arguments { model, count, device, rounding, .. } = arguments;
+    let ranks = ranks::load(model, *count, *device, rounding, context)?;
+    let results = ranks.each(|rank| {
+        let own = arguments.inputs.as_deref().map(|path| ranks::path_of(path, rank.number));
+        let case = rank.case.as_ref().filter(|case| case.has_inputs());
+        let file = own.or_else(|| case.map(Case::inputs));
+        let inputs = inputs(&rank.info, file.as_deref(), &arguments.dim)?;
+        ranks::run(rank, &inputs, usize::from(arguments.threads))
+    });
+    let (mut failed, several) = (None, arguments.output.as_ref());
+    for (rank, result) in ranks.all.iter().zip(results) {
+        match result {
+            Ok(outputs) => {
+                show(arguments, Some(rank.number), &rank.info, &outputs);
+                if let Some(path) = several {
+                    file::write(&ranks::path_of(path, rank.number), &outputs)?;
+                }
+            }
+            Err(failure) => {
+                let message = failure.message().unwrap_or_default();
+                context.terminal.failure(&Failure::User(format!("rank {}: {message}", rank.number)));
+                failed = Some(failure);
+            }
+        }
+    }
+    failed.map_or(Ok(()), |_| Err(Failure::Reported))
+}
+
+/// Tells of outputs, in the order of the program.
+fn show(arguments: &Arguments, rank: Option<usize>, info: &ModelInfo, outputs: &[DynTensor]) {
+    for (output, tensor) in info.outputs.iter().zip(outputs) {
+        if arguments.printed.is_json() {
+            let (name, dtype, sizes) = (&output.name, tensor.dtype().name(), tensor.sizes());
+            let mut object = json!({ "reason": "output", "name": name, "dtype": dtype, "sizes": sizes });
+            if let Some(rank) = rank {
+                object["rank"] = json!(rank);
+            }
+            print_json(&object);
+            continue;
+        }
+        let of = rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
+        print(&format!("{of}{}: {} {:?} {}\n", output.name, tensor.dtype(), tensor.sizes(), head(tensor)));
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    if arguments.count.ranks.is_some() {
+        return run_ranks(arguments, context);
+    }
     let chosen = Chosen::find(&arguments.model, context)?.program(arguments.program.as_deref())?;
     let session = single::session(context, true)?;
     dims::check(&chosen, &arguments.dim)?;
@@ -97,14 +155,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         taps.finish(&arguments.dump_to)?;
         done?;
     }
-    for (output, tensor) in info.outputs.iter().zip(&outputs) {
-        if arguments.printed.is_json() {
-            let (name, dtype, sizes) = (&output.name, tensor.dtype().name(), tensor.sizes());
-            print_json(&json!({ "reason": "output", "name": name, "dtype": dtype, "sizes": sizes }));
-            continue;
-        }
-        print(&format!("{}: {} {:?} {}\n", output.name, tensor.dtype(), tensor.sizes(), head(tensor)));
-    }
+    show(arguments, None, &info, &outputs);
     match &arguments.output {
         Some(path) => file::write(path, &outputs),
         None => Ok(()),

@@ -20,7 +20,7 @@ use axum::{Json, Router};
 use serde::Serialize;
 use tokio::net::TcpListener;
 
-use batcher::{Batcher, Failure, Probabilities};
+use batcher::{Classifier, Failure, Probabilities};
 use metrics::Metrics;
 
 aoti_runtime::include_model!("digits");
@@ -30,7 +30,7 @@ const LARGEST_BODY: usize = 64 << 10;
 
 /// What handlers share.
 struct Service {
-    batcher: Batcher,
+    classifier: Classifier,
     metrics: Arc<Metrics>,
 }
 
@@ -49,8 +49,8 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = Arc::new(Metrics::default());
-    let batcher = Batcher::start(delay, Arc::clone(&metrics))?;
-    let service = Arc::new(Service { batcher, metrics });
+    let classifier = Classifier::start(delay, Arc::clone(&metrics))?;
+    let service = Arc::new(Service { classifier, metrics });
     let router = Router::new()
         .route("/classify", post(classify))
         .route("/health", get(|| async { "ok\n" }))
@@ -69,7 +69,7 @@ async fn classify(State(service): State<Arc<Service>>, body: Bytes) -> Response 
             return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response();
         }
     };
-    match service.batcher.classify(pixels).await {
+    match service.classifier.classify(pixels).await {
         Ok(probabilities) => {
             let pairs = probabilities.iter().copied().enumerate();
             let (digit, probability) =

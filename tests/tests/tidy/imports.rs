@@ -89,6 +89,7 @@ const BUILD: &[&str] = &[
     "operators",
     "lock",
     "model",
+    "samples",
     "manifest",
     // How.
     "plan",

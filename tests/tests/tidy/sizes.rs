@@ -12,20 +12,18 @@ const FUNCTION: usize = 80;
 /// Files that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
 const FILES: &[(&str, usize)] = &[
     ("build-support/aoti-compiler/include/aoti/gpu/contract.h", 511),
-    ("build-support/aoti-compiler/src/codegen/run/plan.rs", 505),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/control.rs", 516),
     ("build-support/aoti-compiler/src/frontend/onnx/ops/recurrent.rs", 531),
-    ("build-support/aoti-compiler/src/graph/builder/elements.rs", 524),
+    ("build-support/aoti-compiler/src/graph/builder/elements.rs", 522),
     ("build-support/aoti-compiler/tests/device.rs", 590),
-    ("build-support/aoti-compiler/tests/device/driver.cpp", 524),
-    ("build-support/aoti-runtime/src/ffi/model.rs", 549),
+    ("build-support/aoti-compiler/tests/device/driver.cpp", 519),
+    ("build-support/aoti-runtime/src/ffi/model.rs", 543),
     ("tests/tests/random_graphs/generate.rs", 583),
 ];
 
 /// Functions that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
 const FUNCTIONS: &[(&str, &str, usize)] = &[
-    ("build-support/aoti-compiler/src/codegen/run/plan.rs", "add", 85),
-    ("build-support/aoti-compiler/src/graph/verify/ops.rs", "op", 118),
+    ("build-support/aoti-compiler/src/graph/verify/ops.rs", "op", 115),
     ("tests/tests/first_hour.rs", "a_project_grows_from_nothing", 85),
 ];
 

@@ -19,8 +19,19 @@ use crate::problem::{Code, Problem, Problems, suggest};
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 10] =
-    ["path", "programs", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims", "sizes"];
+pub(super) const MODEL_KEYS: [&str; 11] = [
+    "path",
+    "programs",
+    "weights",
+    "named-weights",
+    "link",
+    "cpu",
+    "allow-tf32",
+    "outputs",
+    "dims",
+    "sizes",
+    "test",
+];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
@@ -89,6 +100,7 @@ impl<'a> Checker<'a> {
                 ..Names::default()
             },
             sizes: self.field(map, &place, "sizes").unwrap_or_default(),
+            test: self.field(map, &place, "test").unwrap_or(true),
         })
     }
 
@@ -254,8 +266,8 @@ impl<'a> Checker<'a> {
         all
     }
 
-    /// One model, if it can be built.
-    pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path) -> Option<Model> {
+    /// One model of the package in this folder, if it can be built.
+    pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path, package: &Path) -> Option<Model> {
         let place = Spot::table().entry("models").entry(name);
         let mut model = match (&raw.path, &raw.programs) {
             (Some(path), None) => {
@@ -283,6 +295,8 @@ impl<'a> Checker<'a> {
         }
         model.named_weights = raw.named_weights.unwrap_or_default();
         model.tf32 = raw.tf32;
+        model.test = raw.test;
+        model.find_samples(package);
         Some(model)
     }
 

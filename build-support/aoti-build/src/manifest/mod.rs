@@ -117,6 +117,8 @@ struct RawModel {
     tf32: Option<Tf32>,
     names: Names,
     sizes: Vec<TypicalSizes>,
+    /// Whether samples beside it make a test.
+    test: bool,
 }
 
 impl Wishes {
@@ -258,6 +260,7 @@ impl Manifest {
             model.path = folder.join(&model.path);
             model.programs.iter_mut().for_each(|program| program.path = folder.join(&program.path));
             checker.given(&model);
+            model.find_samples(folder);
             if !model.levels.is_empty() {
                 self.own_levels.insert(model.name.clone());
             }
@@ -297,11 +300,12 @@ impl Manifest {
         let mut models = match &raw.models {
             Some(models) => {
                 let base = folder_of(table, folder);
-                models.iter().filter_map(|(name, model)| checker.model(name, model, base)).collect()
+                models.iter().filter_map(|(name, model)| checker.model(name, model, base, folder)).collect()
             }
             None => {
                 let place = folder.join("models");
-                let found = find::models(&place);
+                let mut found = find::models(&place);
+                found.iter_mut().for_each(|model| model.find_samples(folder));
                 searched = Some(place);
                 found
             }

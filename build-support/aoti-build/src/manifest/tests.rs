@@ -55,6 +55,19 @@ fn a_table_says_all() {
 }
 
 #[test]
+fn samples_beside_a_model_are_found_unless_it_wants_no_test() {
+    let files = ["m/d.pt2", "m/d.safetensors"];
+    let models = "[package.metadata.aoti.models.d]\npath = \"m/d.pt2\"\n\
+        [package.metadata.aoti.models.e]\npath = \"m/d.pt2\"\ntest = false\n";
+    let folder = project(models, &files);
+    let manifest = Manifest::of_folder(folder.path()).unwrap();
+    let [tested, other] = &manifest.models[..] else { panic!("{manifest:?}") };
+    let samples = tested.samples.as_ref().unwrap();
+    assert_eq!(samples.from_package.as_deref(), Some(Path::new("m/d.safetensors")));
+    assert_eq!(other.samples, None);
+}
+
+#[test]
 fn rounding_is_allowed_for_all_models_or_one() {
     let tf32 = |table: &str, own: &str| {
         let table = format!(

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::files;
 use crate::model::{LinkKind, Weights};
 use crate::plan::{self, Blob};
+use crate::samples;
 use crate::session::Session;
 
 /// What the linker can place beside code that reaches it by 32-bit offsets, with room for the code.
@@ -38,7 +39,11 @@ pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<()
         .iter()
         .find(|(blob, _)| *blob == Blob::Weights)
         .map(|(_, content)| content.digest().to_owned());
-    let options = bindings::Options { weights: placement, link: link(passing, session), weights_digest };
+    let model = &passing.job.model;
+    let of_interface = |own| samples::of_interface(own, &passing.bundle.interface, !model.cpu);
+    let samples = model.samples.as_ref().map(of_interface);
+    let link = link(passing, session);
+    let options = bindings::Options { weights: placement, link, weights_digest, samples };
     let module = passing.bundle.bindings(&options);
     write(passing, "bindings", passing.job.layout.bindings(&identifier), module.as_bytes())?;
     let text = passing.bundle.header();

@@ -62,7 +62,8 @@ typedef enum AotiStatus {
   AOTI_ERROR_ASSERT = 14,    // an assertion of the program does not hold
   AOTI_ERROR_MEMORY = 15,    // `create`, `create_state` or `prepare` could not allocate, or a run a tensor of a size that it read
   AOTI_ERROR_DEVICE = 16,    // a device call failed
-  AOTI_ERROR_OPERATOR = 17   // a function that computes an operator of the project reported an error
+  AOTI_ERROR_OPERATOR = 17,  // a function that computes an operator of the project reported an error
+  AOTI_ERROR_RANKS = 18      // the ranks could not compute something together, or there is no communicator for it
 } AotiStatus;
 
 // `message` is a zero-terminated sentence without a full stop; empty on success.
@@ -161,7 +162,7 @@ typedef struct AotiModelInfo {
   int64_t state_bytes;
   const AotiKernelInfo *kernels; // in the order in which they stand in the run
   int32_t n_kernels;
-  int32_t reserved;
+  int32_t n_collectives; // among the kernels of one device: where there are any, a run needs a communicator
   const char *library_digest; // of all that is compiled into the library
   const char *weights_digest; // of the weights inside the library; null where they are elsewhere
   const int64_t *state_offsets; // where each of `states` begins in a state, in bytes; row-major contiguous there
@@ -190,6 +191,62 @@ typedef void (*AotiTimeCallback)(void *arg, int32_t kernel, double microseconds)
 // caller's. Null where there is none: the run ends with AOTI_ERROR_MEMORY.
 typedef void *(*AotiOutputCallback)(void *arg, int32_t output, const int64_t *sizes, int64_t bytes);
 
+// What the ranks of a group compute together. Each rank runs a program of its own, and all meet in the same collectives in the
+// same order. What they exchange are blocks of elements that lie one behind the other, in the order of the ranks.
+typedef enum AotiCollectiveKind {
+  AOTI_ALL_REDUCE = 0,     // each rank gets all ranks' inputs, reduced
+  AOTI_ALL_GATHER = 1,     // each rank gets all ranks' inputs, one behind the other
+  AOTI_REDUCE_SCATTER = 2, // each rank gets its block of all ranks' inputs, reduced; blocks are equal
+  AOTI_ALL_TO_ALL = 3,     // each rank sends each rank a block
+  AOTI_BROADCAST = 4       // each rank gets the input of rank `root`
+} AotiCollectiveKind;
+
+// Bits are those of integers and booleans; a mean is one of floats.
+typedef enum AotiReduction {
+  AOTI_SUM = 0,
+  AOTI_AVERAGE = 1,
+  AOTI_PRODUCT = 2,
+  AOTI_MIN = 3,
+  AOTI_MAX = 4,
+  AOTI_BITS_AND = 5,
+  AOTI_BITS_OR = 6,
+  AOTI_BITS_XOR = 7
+} AotiReduction;
+
+typedef struct AotiCollective {
+  int32_t kind;
+  int32_t reduction; // where there is one
+  int32_t dtype;
+  int32_t ranks; // of the group, or 0 where the program does not say
+  int32_t root;  // of a broadcast, a number within the group
+  AotiDevice device; // where input and output lie
+  const char *group; // its name in the program
+  const void *input; // overlaps no output
+  int64_t input_count; // elements
+  void *output;
+  int64_t output_count;
+  const int64_t *send; // of an all-to-all, for each rank how many elements it is sent; else null
+  const int64_t *receive; // and how many come from it
+  void *stream; // on a device, where everything before it is submitted and everything behind it will be
+} AotiCollective;
+
+// Connects a run to the other ranks. `exchange` gives AOTI_OK, or fills `error` with a code and a sentence: then the run ends
+// with AOTI_ERROR_RANKS. On a processor it returns when the output is written. On a device it submits work to the stream and
+// need not wait for it.
+//
+// `poll` may be null. While what a device was submitted is not done, a run's `wait` calls it about every millisecond with the
+// nanoseconds that it has waited. Where it gives something other than AOTI_OK, it has ended what it submitted, and so does
+// the run.
+//
+// `id` is 0, or is given to no other communicator of the process: then what `exchange` submits to a stream may be captured in a
+// graph and submitted again, for runs with a communicator of the same id.
+typedef struct AotiCommunicator {
+  int32_t (*exchange)(void *arg, const AotiCollective *collective, AotiError *error);
+  int32_t (*poll)(void *arg, int64_t waited, AotiError *error);
+  void *arg;
+  uint64_t id;
+} AotiCommunicator;
+
 // All zeros but for `threads`: one thread, the default stream, nobody is told anything. Random numbers of a program are a
 // function of `seed`, `offset` and their places in it: two runs with the same two draw the same on every device and for any
 // number of threads; another offset, such as the number of the run, draws others that are independent of them.
@@ -209,6 +266,7 @@ typedef struct AotiContext {
   void *on_time_arg;
   AotiOutputCallback allocate_output; // or null
   void *allocate_output_arg;
+  const AotiCommunicator *communicator; // or null; lasts until `wait` has returned
 } AotiContext;
 
 // `weights` may be null where they are embedded; it must stay valid and unchanged while the model lives.

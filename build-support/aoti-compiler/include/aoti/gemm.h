@@ -7,7 +7,7 @@
 // level.
 //
 // Packed B is [ceil(N / kPanelOf<S>)][K][kPanelOf<S>], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it. Its
-// elements are of type S, or of a half type W: those are half as many bytes, and widened where they are read.
+// elements are of type S, or of a narrower type W (a half type, or i8): those are fewer bytes, and widened where they are read.
 // Register blocking and operand order follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication".
 #pragma once
 
@@ -65,6 +65,8 @@ template <class S> AOTI_INLINE i64 gemm_copy_bytes(i64 rows, i64 k) {
 template <class S, class W> AOTI_INLINE TileVectorOf<S> load_panel_vector(const W *p) {
   if constexpr (is_same<S, W>)
     return load_tile_vector(p);
+  else if constexpr (is_same<W, i8>)
+    return (TileVectorOf<S>)convert<S>(load_raw(Full<kLanesOf<S>>{}, p)).v;
   else
     return Element<W>::decode(load_raw(Full<kLanesOf<S>>{}, (const typename Element<W>::Raw *)p)).v;
 }

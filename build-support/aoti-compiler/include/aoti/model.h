@@ -31,6 +31,7 @@ struct CpuRun : AotiRun {
   bool submitted;
   int32_t failed;
   int fault;
+  AotiError refusal; // of the communicator, where ranks compute something together
 };
 
 constexpr int64_t aligned(int64_t bytes) { return (bytes + AOTI_ALIGNMENT - 1) / AOTI_ALIGNMENT * AOTI_ALIGNMENT; }
@@ -260,6 +261,7 @@ template <const Tables &T> struct Interface {
     const AotiModelInfo &info = *T.info;
     if (int32_t code = S::check_outputs(outputs, n_outputs, {AOTI_CPU, 0}, run.symbols, context, error)) return code;
     if (info.state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
+    if (int32_t code = S::check_communicator(context, error)) return code;
     const void *input_data[T.info->n_inputs + 1];
     void *output_data[T.info->n_outputs + 1];
     for (int32_t i = 0; i < info.n_inputs; ++i) input_data[i] = inputs[i].data;
@@ -267,11 +269,13 @@ template <const Tables &T> struct Interface {
     void *late_memory[T.n_late + 1] = {};
     OwnMemory late{{late_memory, allocate_late, release_late}, outputs, output_data};
     run.fault = 0;
+    run.refusal.code = AOTI_OK;
     run.submitted = true;
     run.failed = run.model->level->run({context, input_data, output_data, state ? memory_of(state) : nullptr,
                                         run.model->weights, expanded(run.model), run.workspace,
                                         run.workspace + run.arena_bytes, &run.fault, run.symbols,
-                                        context->on_kernel ? tell : nullptr, T.n_late > 0 ? &late : nullptr});
+                                        context->on_kernel ? tell : nullptr, T.n_late > 0 ? &late : nullptr,
+                                        &run.refusal});
     for (int32_t k = 0; k < T.n_late; ++k) free_aligned(late_memory[k]);
     return AOTI_OK;
   }
@@ -285,6 +289,8 @@ template <const Tables &T> struct Interface {
     run.submitted = false;
     if constexpr (T.reports != nullptr)
       if (run.failed > 0 && T.reports[run.failed - 1]) return S::reported(report_of(run), run.failed - 1, error);
+    if constexpr (T.info->n_collectives > 0)
+      if (run.failed > 0 && run.refusal.code) return S::refused(run.refusal, run.failed - 1, error);
     return S::outcome(run.failed, run.fault, run.symbols, sizes, error);
   }
 

@@ -42,11 +42,11 @@ AOTI_NOINLINE void pack_product(const Run &run, const T *b, i64 row_stride, i64 
   });
 }
 
-// The same where elements keep their half type.
-template <class T>
-AOTI_NOINLINE void pack_halves(const Run &run, const T *b, i64 row_stride, i64 col_stride, i64 k, i64 n, T *packed) {
-  const u16 *from = (const u16 *)b;
-  pack_panels<kPanel>(run, 1, n, k, (u16 *)packed, [=](i64, i64 column, i64 row) {
+// The same where elements keep their narrow type, of as many bytes as U.
+template <class U>
+AOTI_NOINLINE void pack_narrow(const Run &run, const void *b, i64 row_stride, i64 col_stride, i64 k, i64 n, U *packed) {
+  const U *from = (const U *)b;
+  pack_panels<kPanel>(run, 1, n, k, packed, [=](i64, i64 column, i64 row) {
     return from[row * row_stride + column * col_stride];
   });
 }

@@ -20,7 +20,7 @@ enum PieceSource : int32_t {
 enum PieceForm : int32_t {
   kPlain,          // as it is
   kProduct,        // offset, row_stride, col_stride, k, n
-  kNarrowProduct,  // the same, of elements of a half type
+  kNarrowProduct,  // the same, of elements of a narrow type
   kConv,           // groups, channels, k
   kConvTransposed, // groups, in_channels, rows
   kByTap,          // channels, in_channels, taps
@@ -175,7 +175,7 @@ template <class T> void write_piece(const Run &run, const Piece &piece, const T 
   f32 *packed = (f32 *)to;
   if (piece.form == kProduct) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], packed);
   if constexpr (sizeof(T) == 2)
-    if (piece.form == kNarrowProduct) pack_halves(run, from + n[0], n[1], n[2], n[3], n[4], (T *)to);
+    if (piece.form == kNarrowProduct) pack_narrow(run, from + n[0], n[1], n[2], n[3], n[4], (u16 *)to);
   if (piece.form == kConv) pack_conv(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kConvTransposed) pack_conv_transposed(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kTapPanels) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], packed);
@@ -193,6 +193,7 @@ inline void write_words(const Run &run, const Piece &piece, const u8 *from, i64 
 inline void write_bytes(const Run &run, const Piece &piece, const i8 *from, i64 size, f32 *to) {
   const int64_t *n = piece.numbers;
   if (piece.form == kProduct) pack_product(run, from + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], to);
+  if (piece.form == kNarrowProduct) pack_narrow(run, from + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], (u8 *)to);
 }
 // The forms that products of f64 read.
 template <class S> void write_doubles(const Run &run, const Piece &piece, const S *from, S *to) {

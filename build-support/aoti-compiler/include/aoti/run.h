@@ -30,6 +30,7 @@ struct Run {
   int64_t *symbols;
   void (*tell)(const Run &run, int32_t kernel, int32_t phase);
   const Late *late = nullptr;
+  AotiError *refusal = nullptr; // why ranks could not compute something together
 };
 
 // Memory that a run allocates when it has read how much that is: pieces of its own, each null or allocated, and outputs of the

@@ -100,6 +100,19 @@ template <const Tables &T> struct Sizes {
     return fail(error, AOTI_ERROR_OPERATOR, "the function gave status %d: %s", int(report.code), T.failures[failure]);
   }
 
+  // A rank alone does not begin.
+  static int32_t check_communicator(const AotiContext *context, AotiError *error) {
+    if (T.info->n_collectives == 0 || (context && context->communicator)) return AOTI_OK;
+    return fail(error, AOTI_ERROR_RANKS, "the model computes with other ranks, and the run has no communicator");
+  }
+
+  // What the communicator said, and where the program asks for it.
+  static int32_t refused(const AotiError &refusal, int32_t failure, AotiError *error) {
+    const char *place = failure < 0 ? "while the run waited" : T.failures[failure];
+    if (refusal.message[0]) return fail(error, AOTI_ERROR_RANKS, "%s: %s", refusal.message, place);
+    return fail(error, AOTI_ERROR_RANKS, "the communicator gave status %d: %s", int(refusal.code), place);
+  }
+
   // Sizes that are expressions of others.
   static int32_t check_sizes(const char *kind, const AotiTensor *tensors, const AotiValueInfo *infos, int32_t count,
                              const int32_t *const *sizes, const int64_t *values, AotiError *error) {

@@ -46,6 +46,28 @@ pub enum Link {
     Absent,
 }
 
+/// A tensor of a samples file: which input or output it is, its sizes, and where its elements begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Place among the inputs or outputs.
+    pub index: usize,
+    /// Sizes.
+    pub sizes: Vec<u64>,
+    /// Bytes of the file before its elements.
+    pub offset: u64,
+}
+
+/// What the module's own test compares.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Samples {
+    /// The file: with `/`, from the folder of the package, or absolute.
+    pub file: String,
+    /// Samples of all inputs and of some outputs, or why there are none.
+    pub tensors: Result<(Vec<Sample>, Vec<Sample>), String>,
+    /// Whether the test needs more than a processor, so that it only runs when it is asked for.
+    pub needs_gpu: bool,
+}
+
 /// What the module must know besides the interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -55,6 +77,8 @@ pub struct Options {
     pub link: Link,
     /// Digest of the weights where they are inside the library; unknown where no library is made.
     pub weights_digest: Option<String>,
+    /// Samples beside the model, which make a test.
+    pub samples: Option<Samples>,
 }
 
 /// No lint is about generated text.
@@ -88,6 +112,7 @@ impl<'a> Ctx<'a> {
         let (module, doc) = (names::identifier(self.names.identifier), self.doc());
         let (library, model) = (self.library(), self.model());
         let (inputs, outputs) = (self.inputs(), self.outputs());
+        let samples = self.samples();
         format!(
             "\
 // Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
@@ -100,7 +125,52 @@ pub mod {module} {{
 {model}
 {inputs}
 {outputs}\
+{samples}\
 }}
+"
+        )
+    }
+
+    /// The test on samples. A program that only learns at run time where the weights are loads them itself.
+    fn samples(&self) -> String {
+        let (Some(samples), true) = (&self.options.samples, self.loads()) else { return String::new() };
+        let file = if samples.file.starts_with('/') || samples.file.contains(':') {
+            format!("{:?}", samples.file)
+        } else {
+            format!("concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?})", format!("/{}", samples.file))
+        };
+        let check = match &samples.tensors {
+            Ok((inputs, outputs)) => format!(
+                "let model = super::Model::load().expect(\"the model loads\");
+            let checked = ::aoti_runtime::__samples::check(
+                model.untyped(),
+                {file},
+                &[{}],
+                &[{}],
+            );
+            if let Err(message) = checked {{
+                panic!(\"{{}}\", message);
+            }}",
+                sample_lines(inputs),
+                sample_lines(outputs)
+            ),
+            Err(message) => format!("panic!(\"{{}}\", {message:?});"),
+        };
+        let ignore = if samples.needs_gpu {
+            "\n        #[cfg_attr(test, ignore = \"the model is built for GPUs alone\")]"
+        } else {
+            ""
+        };
+        format!(
+            "
+    #[cfg(test)]
+    mod samples {{
+        /// The model gives the outputs that are stored beside it.
+        #[test]{ignore}
+        fn outputs_match() {{
+            {check}
+        }}
+    }}
 "
         )
     }
@@ -180,6 +250,13 @@ pub mod {module} {{
     }}
 "
         )
+    }
+
+    /// Whether the module has a function `load`, and a library that it could load.
+    fn loads(&self) -> bool {
+        let has_weights = self.interface.weights_bytes > 0;
+        let is_given = has_weights && self.options.weights == WeightsPlacement::External;
+        !is_given && self.options.link != Link::Absent
     }
 
     fn load(&self) -> String {
@@ -341,6 +418,17 @@ fn lines(names: &[String], element: fn(&String) -> String) -> String {
     }
     let each: String = names.iter().map(|name| format!("\n                {},", element(name))).collect();
     if each.is_empty() { each } else { format!("{each}\n            ") }
+}
+
+fn sample_lines(samples: &[Sample]) -> String {
+    let line = |sample: &Sample| {
+        let Sample { index, sizes, offset } = sample;
+        format!(
+            "\n                    ::aoti_runtime::__samples::Sample {{ index: {index}, sizes: &{sizes:?}, offset: {offset} }},"
+        )
+    };
+    let lines: String = samples.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{lines}\n                ") }
 }
 
 /// The names of the fields that stand for these values in `Inputs` or `Outputs`.

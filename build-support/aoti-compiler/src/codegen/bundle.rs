@@ -78,9 +78,10 @@ impl CalledFunction {
         let mut all: Vec<CalledFunction> = Vec::new();
         for kernel in program.kernels.values() {
             if let KernelKind::Extern(own) = &kernel.kind
-                && !all.iter().any(|called| called.symbol == own.call.symbol)
+                && let Some(call) = own.function()
+                && !all.iter().any(|called| called.symbol == call.symbol)
             {
-                let (symbol, operator) = (own.call.symbol.clone(), own.call.operator.clone());
+                let (symbol, operator) = (call.symbol.clone(), call.operator.clone());
                 let source = kernel.origins.first().map(|origin| origin.source.clone()).unwrap_or_default();
                 all.push(CalledFunction { symbol, operator, source });
             }

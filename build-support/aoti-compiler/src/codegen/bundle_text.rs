@@ -19,8 +19,12 @@ pub fn print(bundle: &SourceBundle) -> String {
     for file in &bundle.files {
         part(&file.name, &file.text);
     }
-    let options =
-        bindings::Options { weights: WeightsPlacement::External, link: Link::Static, weights_digest: None };
+    let options = bindings::Options {
+        weights: WeightsPlacement::External,
+        link: Link::Static,
+        weights_digest: None,
+        samples: None,
+    };
     part("bindings", &bundle.bindings(&options));
     part("header", &bundle.header());
     part("weights", &segments(&bundle.weights));

@@ -42,7 +42,7 @@ impl Functions {
     pub(super) fn new(program: &Program) -> Functions {
         let mut namer = Namer::new(Language::C);
         let called = program.kernels.values().filter_map(|kernel| match &kernel.kind {
-            KernelKind::Extern(own) => Some(own.call.symbol.as_str()),
+            KernelKind::Extern(own) => own.function().map(|call| call.symbol.as_str()),
             KernelKind::Nest(_)
             | KernelKind::MatMul(_)
             | KernelKind::Convolution(_)
@@ -69,8 +69,7 @@ impl Library for Functions {
             buffers: text.arguments.clone(),
             packed: text.packed.clone(),
             sizes: text.symbols.clone(),
-            shape: None,
-            then: vec![],
+            launches: vec![],
         };
         let key = (text.declaration.clone(), text.body.clone());
         if let Some(&function) = self.by_text.get(&key) {

@@ -19,12 +19,14 @@ headers![
     "bytes.h",
     "check.h",
     "checked.h",
+    "collective.h",
     "contract_any.h",
     "conv.h",
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
     "dynamic.h",
+    "exchange.h",
     "expand.h",
     "extern.h",
     "float8.h",
@@ -33,6 +35,7 @@ headers![
     "fourier_radix.h",
     "gemm.h",
     "gemm_blas.h",
+    "gemm_groups.h",
     "gemm_units.h",
     "gpu/atomics.h",
     "gpu/attention.h",
@@ -40,6 +43,7 @@ headers![
     "gpu/attention_tiles.h",
     "gpu/attention_units.h",
     "gpu/cluster.h",
+    "gpu/collective.h",
     "gpu/contract.h",
     "gpu/conv.h",
     "gpu/copies.h",
@@ -115,12 +119,13 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 17] = [
+const OPTIONAL: [&str; 18] = [
     "random.h",
     "special.h",
     "gemm.h",
     "gemm_units.h",
     "gemm_blas.h",
+    "gemm_groups.h",
     "attention.h",
     "conv.h",
     "depthwise.h",
@@ -162,7 +167,7 @@ impl Header {
 /// The headers of the code for processors or for GPUs: what one of them includes.
 pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFile> {
     let wanted = move |name: &str| match name {
-        "host.h" | "model.h" | "levels.h" | "expand.h" => processors,
+        "host.h" | "model.h" | "collective.h" | "levels.h" | "expand.h" => processors,
         name => gpus || !name.starts_with("gpu/"),
     };
     let several = processors && gpus;

@@ -10,6 +10,7 @@ mod docs;
 mod foreign;
 pub mod functions;
 pub mod gpu;
+mod group_panels;
 pub mod harness;
 pub mod header;
 pub(crate) mod headers;
@@ -70,12 +71,14 @@ fn kernel_files(
     let title = foreign::comment(&format!("Kernels of the model `{identifier}`, written by cargo-aoti."));
     let scratch = &schedule.memory.scratch;
     let run = run::run_functions(&planned.run, &planned.functions, scratch, identifier);
+    let exchanges = !planned.run.exchanges().is_empty();
+    let ranks = if exchanges { "#include \"aoti/collective.h\"\n" } else { "" };
     if total <= UNIT_WEIGHT {
         let all: Vec<&Function> = planned.functions.all.values().collect();
         // Inlined, all kernels of a model would share one frame, and their setting up would be mixed.
         let kernels: String =
             all.iter().map(|function| function.definition("static AOTI_NOINLINE ")).collect();
-        let text = format!("{title}{}{prologue}{}{kernels}{run}", includes(&all), externals(&all));
+        let text = format!("{title}{ranks}{}{prologue}{}{kernels}{run}", includes(&all), externals(&all));
         return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
@@ -102,7 +105,7 @@ fn kernel_files(
     let units = if asks_for_units { "#include \"aoti/matrix_units.h\"\n" } else { "" };
     files.push(SourceFile {
         name: format!("run_{stem}.cpp"),
-        text: format!("{title}{}{units}{include}\nusing {space};\n\n{run}", includes(&[])),
+        text: format!("{title}{}{units}{ranks}{include}\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }

@@ -184,10 +184,16 @@ pub fn pack_tap_words(
     })
 }
 
-/// Packs B of a half type for `gemm_packed`, elements as they are: `[ceil(n / PANEL)][k][PANEL]`, those past `n` zero.
-pub fn pack_halves(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
+/// Packs B of a half type or of signed bytes for `gemm_packed`, elements as they are: `[ceil(n / PANEL)][k][PANEL]`, those past
+/// `n` zero.
+pub fn pack_narrow(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
     b.check(k, n)?;
-    pack_panels(k, n, PANEL, |row, col| b.bytes::<2>(row, col))
+    match b.storage {
+        Storage::F16 | Storage::Bf16 => pack_panels(k, n, PANEL, |row, col| b.bytes::<2>(row, col)),
+        Storage::F32 | Storage::F64 | Storage::Integers(_) => {
+            pack_panels(k, n, PANEL, |row, col| [b.low_byte(row, col)])
+        }
+    }
 }
 
 /// Packs convolution weights for `conv_pixels`: for each group `[ceil(channels / PANEL)][taps][in_channels][PANEL]` f32 of
@@ -392,13 +398,13 @@ mod tests {
     #[test]
     fn panels_of_halves_have_the_columns_of_floats() {
         let halves: Vec<u8> = (0..2 * 40_u16).flat_map(u16::to_le_bytes).collect();
-        let packed = pack_halves(&rows(&halves, Storage::Bf16, 40), 2, 40).unwrap();
+        let packed = pack_narrow(&rows(&halves, Storage::Bf16, 40), 2, 40).unwrap();
         let packed: Vec<u16> =
             packed.chunks_exact(2).map(|b| u16::from_le_bytes(b.try_into().unwrap())).collect();
         assert_eq!(packed.len(), 2 * 2 * PANEL);
         assert_eq!((packed[PANEL], packed[2 * PANEL], packed[3 * PANEL + 7]), (40, 32, 79));
         assert!(packed[3 * PANEL + 8..].iter().all(|x| *x == 0));
-        let short = pack_halves(&rows(&halves, Storage::Bf16, 40), 3, 40);
+        let short = pack_narrow(&rows(&halves, Storage::Bf16, 40), 3, 40);
         assert!(matches!(short, Err(PackError::OutOfBounds { .. })));
     }
 

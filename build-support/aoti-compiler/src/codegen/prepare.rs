@@ -115,7 +115,8 @@ fn pieces(
             Elements::Output(output) => ("kComputed", output as u64),
         };
         let (form, numbers) = match placed.packing {
-            Packing::Plain => ("kPlain", vec![]),
+            // What a run may replace has no groups.
+            Packing::Plain | Packing::ProductGroups { .. } => ("kPlain", vec![]),
             Packing::Product { offset, row_stride, col_stride, k, n, narrow } => (
                 if narrow { "kNarrowProduct" } else { "kProduct" },
                 vec![offset, row_stride, col_stride, k, n],

@@ -1,7 +1,7 @@
 //! Lays constants out in the weights blob, in the forms that kernels read or that those are made of.
 
 use super::bundle::WeightsBlob;
-use super::pack;
+use super::{group_panels, pack};
 use crate::dtype::DType;
 use crate::graph::{Constant, ConstantId};
 pub(crate) use crate::kernels::{Expansion, Form, Packing};
@@ -125,7 +125,11 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::Plain => return constant.data.clone(),
         Packing::Product { offset, row_stride, col_stride, k, n, narrow } => {
             let source = source(*offset, *row_stride, *col_stride);
-            if *narrow { pack::pack_halves(&source, *k, *n) } else { pack::pack_product(&source, *k, *n) }
+            if *narrow { pack::pack_narrow(&source, *k, *n) } else { pack::pack_product(&source, *k, *n) }
+        }
+        Packing::ProductGroups { k, n, rows, bits } => {
+            let groups = constant.groups.as_ref().expect("the form is of constants with groups");
+            return group_panels::pack(groups, [*k, *n, *rows, *bits]).into();
         }
         Packing::ProductWords { offset, row_stride, col_stride, k, n } => {
             pack::pack_product_words(&source(*offset, *row_stride, *col_stride), *k, *n)

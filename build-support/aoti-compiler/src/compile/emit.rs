@@ -54,7 +54,12 @@ pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Resul
             let bundle = compile(model, options)?;
             let embedded = options.embed_weights;
             let weights = if embedded { WeightsPlacement::Embedded } else { WeightsPlacement::External };
-            let options = bindings::Options { weights, link: bindings::Link::Static, weights_digest: None };
+            let options = bindings::Options {
+                weights,
+                link: bindings::Link::Static,
+                weights_digest: None,
+                samples: None,
+            };
             Ok(bundle.bindings(&options))
         }
         Emit::Header => Ok(compile(model, options)?.header()),

@@ -170,7 +170,7 @@ fn kernels(program: &Program, value_of: &dyn Fn(Symbol) -> Option<i64>) -> Vec<K
             KernelKind::Convolution(_) => "convolution",
             KernelKind::Attention(_) => "attention",
             KernelKind::Rows(_) => "rows",
-            KernelKind::Extern(_) => "function of the project",
+            KernelKind::Extern(own) => own.collective().map_or("function of the project", |_| "collective"),
         },
         calls: kernel.origins.iter().map(|origin| origin.node.clone()).collect(),
         source: kernel.origins.iter().map(|origin| origin.source.clone()).collect(),

@@ -7,22 +7,26 @@
 //! Knows neither file formats nor loops.
 
 mod builder;
+mod collective;
 mod condition;
 mod extern_call;
 mod functions;
+mod groups;
 mod op;
 mod scalar;
 pub mod text;
 mod verify;
 
 pub use builder::{Builder, ShapeError, Spliced, axis_occurrences, composed};
+pub use collective::{Collective, CollectiveKind, RankReduction};
 pub use condition::Condition;
 pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};
 pub use functions::{
     BinaryOp, Bits, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation,
     Rounding, Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
 };
-pub use op::{Conv, Coord, Op, OpClass};
+pub use groups::Groups;
+pub use op::{Conv, Coord, Op, OpClass, Unused};
 pub use scalar::Scalar;
 pub use verify::verify;
 
@@ -110,6 +114,8 @@ pub struct Constant {
     pub data: Bytes,
     /// Whether a run may have other elements in its place.
     pub source: ConstantSource,
+    /// What it was made of, where it was dequantised when the program was compiled. The elements say the same; text has only those.
+    pub groups: Option<Arc<Groups>>,
 }
 
 /// Where the elements of a constant come from, which says whether they are final.
@@ -133,7 +139,14 @@ pub enum ConstantSource {
 impl Constant {
     /// A constant that is part of the program.
     pub fn new(name: impl Into<String>, dtype: DType, sizes: Vec<i64>, data: impl Into<Bytes>) -> Constant {
-        Constant { name: name.into(), dtype, sizes, data: data.into(), source: ConstantSource::Fixed }
+        Constant {
+            name: name.into(),
+            dtype,
+            sizes,
+            data: data.into(),
+            source: ConstantSource::Fixed,
+            groups: None,
+        }
     }
 
     /// The elements, if they are the same in every run.

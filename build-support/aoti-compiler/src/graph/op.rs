@@ -1,7 +1,7 @@
 //! The operators of the core graph: few, pure and total over their documented domain.
 
 use super::functions::{BinaryOp, Combine, ReduceOp, Routine, ScanOp, UnaryOp};
-use super::{ConstantId, ExternCall, Graph, Guard, Scalar};
+use super::{Collective, ConstantId, ExternCall, Graph, Guard, Scalar};
 use crate::fourier::Fourier;
 use crate::symbolic::{Expr, Symbol};
 
@@ -112,6 +112,9 @@ pub enum Op {
     /// A function of the user's project. Operands and results are contiguous tensors of any types; it may fail the run, and
     /// nothing is known of what it computes.
     Extern(ExternCall),
+    /// What a group of ranks computes together, of one operand; it may fail the run. All ranks meet in the same collectives in
+    /// the same order: none is dropped, repeated or moved past another.
+    Collective(Collective),
     /// `[batch..., m, k] x [batch..., k, n] -> [batch..., m, n]`, one type; half types accumulate in `f32`.
     MatMul,
     /// Operands: input `[n, c, spatial...]`, weight `[out, c/groups, window...]`. No bias: that is an addition.
@@ -140,6 +143,15 @@ pub enum Op {
     },
 }
 
+/// What becomes of an operator whose results nobody uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unused {
+    /// It has no other effect.
+    Goes,
+    /// It is there for more than its results.
+    Stays,
+}
+
 /// What operators have in common. Passes that only need to know this match on it, so that a new operator of a known class
 /// concerns them no further.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -164,8 +176,8 @@ pub enum OpClass<'op> {
     AxisOp,
     /// Sums products: of matrices, or of windows.
     Contraction,
-    /// A function of the user's project, of which nothing is known.
-    Opaque(&'op ExternCall),
+    /// What is computed elsewhere, by a function of the user's project or with other ranks: nothing is known of its values.
+    Opaque(Unused),
     /// Reads a size or checks something. No outputs.
     Effect,
     /// Runs graphs of its own.
@@ -188,7 +200,11 @@ impl Op {
                 OpClass::AxisOp
             }
             Op::MatMul | Op::Conv(_) => OpClass::Contraction,
-            Op::Extern(call) => OpClass::Opaque(call),
+            // A call without results is there for its effect; PyTorch drops other calls whose results are dead, too.
+            Op::Extern(call) if call.results.is_empty() => OpClass::Opaque(Unused::Stays),
+            Op::Extern(_) => OpClass::Opaque(Unused::Goes),
+            // Other ranks wait for this one.
+            Op::Collective(_) => OpClass::Opaque(Unused::Stays),
             Op::Read(_) | Op::Assert(_) | Op::Require(_) => OpClass::Effect,
             Op::Cond { .. } | Op::While { .. } => OpClass::Control,
         }
@@ -216,6 +232,7 @@ impl Op {
             Op::Routine(routine) => routine.name(),
             Op::Fourier(_) => "fourier",
             Op::Extern(_) => "extern",
+            Op::Collective(own) => own.kind.name(),
             Op::MatMul => "matmul",
             Op::Conv(_) => "conv",
             Op::Read(_) => "read",

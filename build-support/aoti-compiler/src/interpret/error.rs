@@ -56,6 +56,8 @@ pub enum EvalError {
         /// Its name.
         operator: String,
     },
+    /// Ranks compute it together, and the evaluator is alone.
+    Collective(&'static str),
     /// A tensor is larger than the evaluator is willing to hold.
     TooLarge(String),
     /// The graph breaks its own rules; the verifier finds such graphs.
@@ -91,6 +93,9 @@ impl fmt::Display for EvalError {
                 f,
                 "operator `{operator}` is a function of the project, which the reference evaluator does not call"
             ),
+            EvalError::Collective(name) => {
+                write!(f, "`{name}` is computed by several ranks, and the reference evaluator is one")
+            }
             EvalError::TooLarge(inner) => write!(f, "a tensor of {inner} does not fit into memory"),
             EvalError::Malformed(inner) => write!(f, "malformed graph: {inner}"),
             EvalError::At { place, error } => write!(f, "{place}: {error}"),

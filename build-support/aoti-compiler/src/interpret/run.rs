@@ -273,6 +273,7 @@ impl Run<'_> {
             }
             Op::Fourier(own) => fourier::transform(own, operand(0)?, sizes),
             Op::Extern(call) => return Err(EvalError::Extern { operator: call.operator.clone() }),
+            Op::Collective(own) => return Err(EvalError::Collective(own.kind.name())),
             Op::MatMul => contract::matmul(operand(0)?, operand(1)?)?,
             Op::Conv(conv) => contract::conv(operand(0)?, operand(1)?, conv, sizes)?,
             Op::Read(symbol) => {

@@ -1,4 +1,4 @@
-//! Functions of the user's project.
+//! Functions of the user's project, and collectives.
 
 use super::{Algorithm, Code};
 
@@ -7,5 +7,13 @@ pub(crate) static EXTERN: Algorithm = Algorithm {
     version: 1,
     description: "custom operator",
     headers: |_| &["extern.h"],
+    code: Code::Extern,
+};
+
+pub(crate) static COLLECTIVE: Algorithm = Algorithm {
+    word: "collective",
+    version: 1,
+    description: "collective of all ranks",
+    headers: |_| &[],
     code: Code::Extern,
 };

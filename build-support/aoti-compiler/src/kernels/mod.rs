@@ -13,9 +13,11 @@ mod extern_call;
 pub(crate) mod gemm;
 mod index_width;
 pub(crate) mod laid;
+pub mod launch;
 pub mod mapping;
 pub(crate) mod nest;
 mod scratch;
+mod shared_panels;
 #[cfg(test)]
 mod tests;
 mod weight_form;
@@ -23,10 +25,11 @@ mod weight_form;
 pub use gemm::library::{LibraryMatrix, LibraryProduct};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, row_bytes};
+pub(crate) use shared_panels::{read_panels, share_panels};
 pub use weight_form::{Expansion, Form, PackedOperand, Packing};
 
 use crate::cost::{Cost, Item};
-use crate::loops::{Kernel, KernelKind, Program};
+use crate::loops::{Elsewhere, Kernel, KernelKind, Program};
 use crate::symbolic::Expr;
 use crate::target::{MathLibrary, Target};
 use std::fmt;
@@ -163,7 +166,13 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         KernelKind::MatMul(matmul) => gemm::candidates(program, kernel, matmul, target),
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
         KernelKind::Attention(own) => vec![only(&attention::ATTENTION, attention::scratch(own, target))],
-        KernelKind::Extern(_) => vec![only(&extern_call::EXTERN, Scratch::default())],
+        KernelKind::Extern(own) => {
+            let algorithm = match own.by {
+                Elsewhere::Function(_) => &extern_call::EXTERN,
+                Elsewhere::Ranks(_) => &extern_call::COLLECTIVE,
+            };
+            vec![only(algorithm, Scratch::default())]
+        }
         KernelKind::Rows(rows) => vec![only(&axis_ops::ROWS, axis_ops::scratch(rows, target))],
     };
     let prices = target.prices();

@@ -39,7 +39,7 @@ impl Scratch {
     }
 
     /// So much for all together.
-    pub(super) fn of_all(shared: Expr) -> Scratch {
+    pub(crate) fn of_all(shared: Expr) -> Scratch {
         Scratch { shared, ..Scratch::default() }
     }
 

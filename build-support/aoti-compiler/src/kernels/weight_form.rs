@@ -40,6 +40,18 @@ pub enum Packing {
         /// Columns.
         n: usize,
     },
+    /// Panels of whole numbers of a few bits, scaled in groups along the depth: all of a constant with
+    /// [`Groups`](crate::graph::Groups), whose columns lie one after the other.
+    ProductGroups {
+        /// Rows.
+        k: usize,
+        /// Columns.
+        n: usize,
+        /// Rows of a group.
+        rows: usize,
+        /// Bits of a number.
+        bits: usize,
+    },
     /// Rows of convolution weights.
     Conv {
         /// Groups.

@@ -26,7 +26,7 @@ pub mod work;
 pub use access::{Access, Index};
 pub use attention::{Attention, OfNothing};
 pub use conv::{Channels, ConvShape, Convolution};
-pub use external::ExternKernel;
+pub use external::{Elsewhere, ExternKernel};
 pub(crate) use ranges::ranges_over;
 pub use verify::verify;
 

@@ -70,7 +70,7 @@ fn work(kernel: &Kernel, name: &str) -> String {
         KernelKind::Convolution(_) => "conv",
         KernelKind::Attention(_) => "attention",
         KernelKind::Rows(_) => "rows",
-        KernelKind::Extern(_) => "extern",
+        KernelKind::Extern(own) => own.collective().map_or("extern", |own| own.kind.name()),
     };
     format!("{name}_{word}")
 }

@@ -14,8 +14,8 @@
 //! * What a kernel reads of what it writes itself is there (`flow.rs`).
 
 use super::{
-    Attention, Axis, BufferId, Effect, Kernel, KernelKind, MatMul, MatrixOperand, Nest, Program, Stage, Step,
-    Storage, Term,
+    Attention, Axis, BufferId, Effect, Elsewhere, Kernel, KernelKind, MatMul, MatrixOperand, Nest, Program,
+    Stage, Step, Storage, Term,
 };
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use std::collections::BTreeSet;
@@ -119,9 +119,11 @@ impl Checker<'_> {
             KernelKind::Rows(_) => {}
             KernelKind::Extern(own) => {
                 own.sizes().for_each(|size| self.scope(&kernel.name, size, &BTreeSet::new()));
-                let fits =
-                    own.inputs.len() == own.call.n_operands() && own.outputs.len() == own.call.n_results();
-                if !fits {
+                let (operands, results) = match &own.by {
+                    Elsewhere::Function(call) => (call.n_operands(), call.n_results()),
+                    Elsewhere::Ranks(_) => (1, 1),
+                };
+                if own.inputs.len() != operands || own.outputs.len() != results {
                     self.findings
                         .push(format!("kernel `{}`: its tensors are not its arguments", kernel.name));
                 }

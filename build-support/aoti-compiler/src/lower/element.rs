@@ -50,6 +50,7 @@ impl<'a> Element<'a> {
             | Op::Routine(_)
             | Op::Fourier(_)
             | Op::Extern(_)
+            | Op::Collective(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)

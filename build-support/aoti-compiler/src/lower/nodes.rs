@@ -4,10 +4,10 @@ use super::Scope;
 use super::expand::Expander;
 use super::widening::{is_widening, widens_right};
 use crate::fourier::Fourier;
-use crate::graph::{Combine, Conv, Coord, ExternCall, Graph, Node, Op, Origin, ReduceOp, Routine, ValueId};
+use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Routine, ValueId};
 use crate::loops::{
-    Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, ExternKernel, Index, Kernel,
-    KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
+    Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, Elsewhere, ExternKernel,
+    Index, Kernel, KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
 };
 use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
@@ -66,7 +66,10 @@ impl<'a> Scope<'a> {
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::Fourier(fourier) => self.fourier(node, *fourier),
             Op::SearchSorted { right } => self.search_sorted(node, *right),
-            Op::Extern(call) => self.external(node, call),
+            Op::Extern(call) => {
+                self.external(node, &call.operator.replace("::", "_"), Elsewhere::Function(call.clone()));
+            }
+            Op::Collective(own) => self.external(node, own.kind.name(), Elsewhere::Ranks(own.clone())),
             Op::Read(symbol) => {
                 let buffer = self.realize_now(node.inputs[0]);
                 let place = self.graph.origins[node.origin].place().to_owned();
@@ -329,14 +332,13 @@ impl<'a> Scope<'a> {
         self.run_kernel(Some(node), "search_sorted", KernelKind::Rows(operation));
     }
 
-    fn external(&mut self, node: &'a Node, call: &ExternCall) {
+    fn external(&mut self, node: &'a Node, name: &str, by: Elsewhere) {
         let shape = |scope: &Self, value: ValueId| scope.graph.ty(value).shape.clone();
         let inputs =
             node.inputs.iter().map(|value| (self.realize_now(*value), shape(self, *value))).collect();
         let outputs = node.outputs.iter().map(|value| (self.new_home(*value), shape(self, *value))).collect();
-        let kernel = ExternKernel { call: call.clone(), inputs, outputs };
-        let name = call.operator.replace("::", "_");
-        self.run_kernel(Some(node), &name, KernelKind::Extern(kernel));
+        let kernel = ExternKernel { by, inputs, outputs };
+        self.run_kernel(Some(node), name, KernelKind::Extern(kernel));
     }
 
     // --- control flow --------------------------------------------------------------------------------------------

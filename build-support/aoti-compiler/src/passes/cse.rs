@@ -15,8 +15,9 @@ pub fn cse(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let mut known: IndexMap<Key, Vec<Node>> = IndexMap::new();
         rewrite(graph, ranges, &mut |rewriter, node| {
-            // What a user's function gives may differ from call to call.
-            if has_effect(&node.op) || matches!(node.op, Op::Cond { .. } | Op::Extern(_)) {
+            // What a user's function gives may differ from call to call, and other ranks count collectives.
+            if has_effect(&node.op) || matches!(node.op, Op::Cond { .. } | Op::Extern(_) | Op::Collective(_))
+            {
                 return None;
             }
             let graph = rewriter.builder.graph();
@@ -75,6 +76,7 @@ fn fingerprint(graph: &Graph, op: &Op) -> u64 {
         | Op::Routine(_)
         | Op::Fourier(_)
         | Op::Extern(_)
+        | Op::Collective(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

@@ -2,8 +2,8 @@
 
 use super::rewrite::everywhere;
 use crate::graph::{
-    Constant, ConstantId, ConstantSource, Graph, InputRole, Node, Op, OpClass, Origin, OriginId, Value,
-    ValueId,
+    Constant, ConstantId, ConstantSource, Graph, InputRole, Node, Op, OpClass, Origin, OriginId, Unused,
+    Value, ValueId,
 };
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
@@ -50,8 +50,7 @@ fn sweep(graph: &mut Graph) {
 pub(super) fn has_effect(op: &Op) -> bool {
     match op.class() {
         OpClass::Effect => true,
-        // A call without results is there for its effect; PyTorch drops other calls whose results are dead, too.
-        OpClass::Opaque(call) => call.results.is_empty(),
+        OpClass::Opaque(unused) => unused == Unused::Stays,
         OpClass::Control => {
             let Op::Cond { then, otherwise } = op else { return true };
             then.nodes.iter().chain(&otherwise.nodes).any(|node| has_effect(&node.op))

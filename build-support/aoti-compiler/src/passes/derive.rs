@@ -3,7 +3,7 @@
 //!
 //! Knows nothing of which values are worth computing.
 
-use crate::graph::{Builder, Constant, ConstantSource, Graph, ValueId};
+use crate::graph::{Builder, Constant, ConstantSource, Graph, Groups, ValueId};
 use crate::interpret::{Tensor, evaluate};
 use std::sync::Arc;
 
@@ -14,15 +14,16 @@ use super::rewrite::everywhere;
 pub(super) fn derive(builder: &mut Builder, name: &str, recipe: Graph) -> Option<Vec<ValueId>> {
     let recipe = prune(recipe);
     let tensors = evaluate(&recipe, &[]).ok()?;
-    add(builder, name, recipe, &tensors)
+    add(builder, name, recipe, &tensors, None)
 }
 
-/// Adds constants for the outputs of a graph, which are these tensors. The graph holds nothing else.
+/// Adds constants for the outputs of a graph, which are these tensors, and made of these groups. The graph holds nothing else.
 pub(super) fn add(
     builder: &mut Builder,
     name: &str,
     recipe: Graph,
     tensors: &[Tensor],
+    groups: Option<Arc<Groups>>,
 ) -> Option<Vec<ValueId>> {
     let is_final = recipe.constants.values().all(Constant::is_fixed);
     let recipe = Arc::new(recipe);
@@ -33,7 +34,7 @@ pub(super) fn add(
     let constant = |(output, tensor): (usize, &Tensor)| {
         let sizes = tensor.sizes().iter().map(|size| i64::try_from(*size)).collect::<Result<_, _>>().ok()?;
         let constant = Constant::new(name, tensor.dtype(), sizes, tensor.bytes().clone());
-        builder.constant(Constant { source: source(output), ..constant }).ok()
+        builder.constant(Constant { source: source(output), groups: groups.clone(), ..constant }).ok()
     };
     tensors.iter().enumerate().map(constant).collect()
 }

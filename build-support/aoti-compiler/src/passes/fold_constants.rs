@@ -6,16 +6,22 @@
 
 use super::derive;
 use super::rewrite::{everywhere, rewrite};
-use crate::graph::{Graph, Node, Op, OpClass, Origin, Output, OutputRole, ValueId};
+use crate::dtype::DType;
+use crate::graph::{
+    BinaryOp, Constant, Graph, Groups, Node, Op, OpClass, Origin, Output, OutputRole, ValueId,
+};
 use crate::interpret::{Tensor, evaluate};
 use crate::symbolic::{Expr, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A result of at most this many bytes is always worth having as a constant.
 const SMALL_BYTES: u64 = 16 << 10;
 /// A larger result may have this many times the bytes of the constants that it comes from: what dequantising takes.
 const MAX_GROWTH: u64 = 4;
+/// The same where integers in groups are scaled, which are stored as the integers: of two bits with a scale for each sixteen.
+const MAX_GROWTH_OF_GROUPS: u64 = 16;
 /// Functions of positions with at most this many operations are computed where they are used.
 const CHEAP: usize = 8;
 /// Work that the evaluator is willing to do for one result, in bytes of results times what each of them sums.
@@ -25,33 +31,71 @@ const WORK_PER_BYTE: u64 = 128;
 
 /// Replaces what depends on constants only by constants.
 pub fn fold_constants(graph: Graph) -> Graph {
+    fold(graph, MAX_GROWTH, |_| true)
+}
+
+/// Does so with integers that are scaled in groups, however few bits they have in the program: processors read them packed.
+pub fn fold_groups(graph: Graph) -> Graph {
+    fold(graph, MAX_GROWTH_OF_GROUPS, |groups| groups.is_some())
+}
+
+fn fold(graph: Graph, growth: u64, is_wanted: fn(&Option<Arc<Groups>>) -> bool) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
-        let mut folded = evaluate_all(graph);
+        let mut folded = evaluate_all(graph, growth, is_wanted);
         rewrite(graph, ranges, &mut |rewriter, node| {
-            let (recipe, tensors) = folded.remove(node.outputs.first()?)?;
-            derive::add(&mut rewriter.builder, "", recipe, &tensors)
+            let Folded { recipe, tensors, groups } = folded.remove(node.outputs.first()?)?;
+            derive::add(&mut rewriter.builder, "", recipe, &tensors, groups)
         });
     })
 }
 
-/// The graph and the results of every node to be replaced, by its first output.
-fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, (Graph, Vec<Tensor>)> {
+/// What becomes of a node.
+struct Folded {
+    recipe: Graph,
+    tensors: Vec<Tensor>,
+    groups: Option<Arc<Groups>>,
+}
+
+/// Every node to be replaced, by its first output.
+fn evaluate_all(
+    graph: &Graph,
+    growth: u64,
+    is_wanted: fn(&Option<Arc<Groups>>) -> bool,
+) -> BTreeMap<ValueId, Folded> {
     let producers = graph.producers();
     let mut results = BTreeMap::new();
-    for position in choose(graph, &producers) {
+    for position in choose(graph, &producers, growth) {
         let node = &graph.nodes[position];
+        let groups = groups(graph, &producers, node).map(Arc::new);
+        if !is_wanted(&groups) {
+            continue;
+        }
         let recipe = alone(graph, &producers, node);
         if let Ok(tensors) = evaluate(&recipe, &[]) {
-            results.insert(node.outputs[0], (recipe, tensors));
+            results.insert(node.outputs[0], Folded { recipe, tensors, groups });
         }
     }
     results
 }
 
+/// What a node scales, if that is integers by scales that runs of them share, and no run replaces any of it.
+fn groups(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Groups> {
+    if node.op != Op::Binary(BinaryOp::Mul) || graph.ty(node.outputs[0]).dtype != DType::F32 {
+        return None;
+    }
+    let factor = |value: ValueId| {
+        let recipe = alone(graph, producers, &graph.nodes[producers[value.index()]?]);
+        let is_final = recipe.constants.values().all(Constant::is_fixed);
+        is_final.then(|| evaluate(&recipe, &[]).ok()).flatten().map(|tensors| tensors[0].to_f64())
+    };
+    let (a, b) = (factor(node.inputs[0])?, factor(node.inputs[1])?);
+    Groups::of(&a, &b).or_else(|| Groups::of(&b, &a))
+}
+
 /// Positions of the nodes to evaluate.
-fn choose(graph: &Graph, producers: &[Option<usize>]) -> BTreeSet<usize> {
+fn choose(graph: &Graph, producers: &[Option<usize>], growth: u64) -> BTreeSet<usize> {
     let known = known_values(graph);
-    let mut search = Search { graph, producers, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
+    let mut search = Search { graph, producers, growth, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
     for node in graph.nodes.iter().filter(|node| !node.outputs.iter().any(|output| known[*output])) {
         for (position, input) in node.inputs.iter().enumerate() {
             if known[*input] {
@@ -116,6 +160,8 @@ fn is_pure(op: &Op) -> bool {
 struct Search<'a> {
     graph: &'a Graph,
     producers: &'a [Option<usize>],
+    /// How many times the bytes that it comes from a large result may have.
+    growth: u64,
     seen: SecondaryMap<ValueId, bool>,
     /// Positions of nodes.
     chosen: BTreeSet<usize>,
@@ -176,7 +222,7 @@ impl Search<'_> {
         }
         let node = &self.graph.nodes[position];
         let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
-        let small = bytes <= SMALL_BYTES.max(leaves.saturating_mul(MAX_GROWTH));
+        let small = bytes <= SMALL_BYTES.max(leaves.saturating_mul(self.growth));
         let real = leaves > 0 || operations > CHEAP;
         let bearable = work <= MAX_WORK.max(leaves.saturating_mul(WORK_PER_BYTE));
         small && bearable && (real || needs_buffer)
@@ -277,7 +323,7 @@ mod tests {
              output %y }}"
         ));
         let graph = graph.expect("the text parses");
-        choose(&graph, &graph.producers()).len()
+        choose(&graph, &graph.producers(), MAX_GROWTH).len()
     }
 
     #[test]

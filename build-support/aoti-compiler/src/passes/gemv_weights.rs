@@ -33,7 +33,12 @@ pub fn store_gemv_weights(graph: Graph, target: &Target) -> Graph {
 }
 
 fn is_worth_it(constant: &Constant) -> bool {
-    constant.sizes.iter().product::<i64>() >= LEAST_ELEMENTS
+    is_worth_bytes(constant.sizes.iter().product())
+}
+
+/// Whether so many elements are better stored in a narrower type.
+pub(super) fn is_worth_bytes(elements: i64) -> bool {
+    elements >= LEAST_ELEMENTS
 }
 
 /// The type that a constant is better stored in: a narrower one that holds all its elements.
@@ -104,9 +109,9 @@ impl Weight {
         let builder = &rewriter.builder;
         let operand = node.inputs[1];
         let shape = builder.shape(node.outputs[0]);
-        let rows = shape[shape.len() - 2].as_int()?;
+        let rows = shape[shape.len() - 2].as_int();
         let dtype = builder.dtype(operand);
-        if !(1..=target.skinny_rows(dtype)).contains(&rows) {
+        if !target.stores_weights(rows, dtype) {
             return None;
         }
         let (mut value, mut path, mut view) = (operand, vec![operand], None);
@@ -122,8 +127,16 @@ impl Weight {
         }
         let Op::Constant(id) = rewriter.op(value)? else { return None };
         let constant = builder.graph().constants[*id].clone();
-        let turns = view.is_none() && constant.sizes.len() == 2 && is_worth_it(&constant);
-        let narrow = narrower(&constant).filter(|_| rows <= target.widening_rows(dtype));
+        let in_order = target.reads_in_order(rows, dtype);
+        let turns = in_order && view.is_none() && constant.sizes.len() == 2 && is_worth_it(&constant);
+        let is_matrix = |coords: &[Expr]| {
+            let own = [shape.len() - 2, shape.len() - 1].map(Expr::axis);
+            matches!(coords, [a, b] if a != b && own.contains(a) && own.contains(b))
+        };
+        // Panels are of a matrix that is the same in every batch.
+        let is_readable =
+            in_order || view.as_ref().map_or(constant.sizes.len() == 2, |(own, _)| is_matrix(own));
+        let narrow = narrower(&constant).filter(|own| is_readable && target.widens(rows, dtype, *own));
         (turns || narrow.is_some()).then_some(Weight { path, constant, wide: dtype, view, narrow, turns })
     }
 
@@ -234,7 +247,14 @@ mod tests {
         assert_eq!(stored(4, DType::F32, weight), (DType::F32, vec![64, 96]));
         assert_eq!(stored(5, DType::F32, weight), (DType::F32, vec![96, 64]));
         assert_eq!(stored(0, DType::F32, weight), (DType::F32, vec![96, 64]));
+    }
+
+    #[test]
+    fn processors_read_bytes_for_any_number_of_rows() {
         let cpu = Target::cpu(&["x86-64-v3"]);
-        assert!((0..4).all(|rows| stored_for(&cpu, rows, DType::Bf16, weight).0 == DType::Bf16));
+        let stored = |rows, dtype, own| stored_for(&cpu, rows, dtype, [own, "= splat 3"]).0;
+        assert!([0, 1, 40].iter().all(|rows| stored(*rows, DType::F32, "i8") == DType::I8));
+        assert_eq!(stored(1, DType::Bf16, "i8"), DType::I8);
+        assert_eq!(stored(1, DType::F32, "f32"), DType::I8);
     }
 }

@@ -73,6 +73,7 @@ fn of_node(graph: &Graph, node: &Node, known: &SecondaryMap<ValueId, Option<Exte
         | Op::Routine(_)
         | Op::Fourier(_)
         | Op::Extern(_)
+        | Op::Collective(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

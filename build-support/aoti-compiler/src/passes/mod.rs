@@ -35,7 +35,7 @@ pub use cse::cse;
 pub use dce::dce;
 pub use derive::freeze;
 pub use fold_batch_norm::fold_batch_norm;
-pub use fold_constants::fold_constants;
+pub use fold_constants::{fold_constants, fold_groups};
 pub use fourier_to_gemm::fourier_to_gemm;
 pub use gemv_weights::store_gemv_weights;
 pub use integer_products::integers_in_floats;

@@ -4,6 +4,7 @@
 //! Only what has code for integers later (`byte_products.rs`): bytes on the left, and weights that no run replaces and signed bytes hold.
 
 use super::byte_products::{differs, is_byte};
+use super::gemv_weights::is_worth_bytes;
 use super::integer_extent::{Extent, fits_signed_byte, of_constant};
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::{cse, dce, fold_uniform_constants, simplify};
@@ -54,10 +55,13 @@ struct Scaled {
 
 fn product(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
     let (left, right) = (node.inputs[0], node.inputs[1]);
-    if !is_small_constant(&rewriter.builder, right) || !is_dequantised(&rewriter.builder, left) {
+    let b = &mut rewriter.builder;
+    if !is_small_constant(b, right) {
         return None;
     }
-    let b = &mut rewriter.builder;
+    if !is_dequantised(b, left) {
+        return product_with_integers(b, node);
+    }
     let (left, right) = (scaled(b, left)?, scaled(b, right)?);
     let output = b.shape(node.outputs[0]);
     let rank = output.len();
@@ -79,6 +83,20 @@ fn product(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
         b.matmul(left.integers, right.integers)
     };
     rescaled(b, node, [left.scale, right.scale], sums.ok()?).ok()
+}
+
+/// A product whose right operand alone is dequantised: one with the integers, whose sums the scale of each column follows. The integers
+/// can then be stored as bytes, however many rows there are.
+fn product_with_integers(b: &mut Builder, node: &Node) -> Option<ValueId> {
+    if node.op != Op::MatMul || !b.ty(node.inputs[1]).numel().as_int().is_some_and(is_worth_bytes) {
+        return None;
+    }
+    let right = scaled(b, node.inputs[1])?;
+    let depth = b.rank(node.inputs[1]) - 2;
+    let scale = right.scale.filter(|scale| !differs(b, *scale, depth))?;
+    let weights = b.cast(right.integers, DType::F32);
+    let sums = b.matmul(node.inputs[0], weights).ok()?;
+    rescaled(b, node, [None, Some(scale)], sums).ok()
 }
 
 /// Sums of integers times the scales of both operands.

@@ -69,6 +69,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
         | Op::Routine(_)
         | Op::Fourier(_)
         | Op::Extern(_)
+        | Op::Collective(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

@@ -185,7 +185,7 @@ impl Reads {
         }
         for squares in graph.nodes.iter().filter_map(|node| Squares::of(&producer, node)) {
             // The second step of a variance is a reduction too.
-            if !reads.is_shared(squares.squares) && !reads.has_shared(&squares) {
+            if !reads.is_shared(squares.squares) && reads.all[squares.centred] <= 2 {
                 reads.folds[squares.x] += 1;
             }
         }
@@ -197,9 +197,9 @@ impl Reads {
         self.all[value] > self.folds[value]
     }
 
-    /// Whether something else than the squares reads what is squared.
+    /// Whether something else reads what is squared, or what it is made of.
     fn has_shared(&self, squares: &Squares) -> bool {
-        self.all[squares.centred] > 2
+        self.all[squares.centred] > 2 || self.is_shared(squares.x)
     }
 }
 

@@ -46,6 +46,7 @@ fn in_f64(b: &mut Builder, node: &Node, operands: &[ValueId]) -> Option<ValueId>
         | Op::Routine(_)
         | Op::Fourier(_)
         | Op::Extern(_)
+        | Op::Collective(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)
@@ -104,6 +105,7 @@ fn is_exact(op: &Op) -> bool {
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Extern(_)
+        | Op::Collective(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)

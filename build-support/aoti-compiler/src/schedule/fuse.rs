@@ -9,6 +9,7 @@ use super::joints::{Case, Joint};
 use super::merge::{append, store_site};
 use super::positions::{check_positions, reads_alike};
 use super::rows;
+use super::turn::onto_rows;
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
@@ -374,11 +375,11 @@ fn fuse_nests(producer: &Nest, consumer: &Nest, shares: bool, ranges: &dyn Range
             (producer.clone(), aligned)
         }
         (true, false) => {
-            let aligned = align(producer, &consumer.axes, ranges).ok_or(Refusal::OtherSpace)?;
+            let aligned = onto_rows(producer, consumer, ranges).ok_or(Refusal::OtherSpace)?;
             (with_inner(&aligned, consumer.axes.len()), consumer.clone())
         }
         (false, true) => {
-            let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
+            let aligned = onto_rows(consumer, producer, ranges).ok_or(Refusal::OtherSpace)?;
             (producer.clone(), with_inner(&aligned, producer.axes.len()))
         }
         (false, false) => {

@@ -87,15 +87,20 @@ impl<'a> Case<'a> {
         (joints, is_open.then(answers))
     }
 
-    /// Whether no loop would be left that several threads can share, and there is work for several.
+    /// Whether the loop that would be left has too few positions for the machine, and there is work for more.
     fn loses_parallelism(&self) -> bool {
         let target = self.target;
         let (KernelKind::Nest(producer), consumer) = (&self.producer.kind, self.consumer.1) else {
             return false;
         };
+        let loses = |rows: &Nest, flat: &Nest| {
+            // Sizes that are not known are taken for large ones.
+            let few = positions(rows).filter(|count| *count <= target.few_units());
+            few.is_some_and(|count| !is_small(flat, target.serial_elements().saturating_mul(count.max(1))))
+        };
         match (is_flat(producer), is_flat(consumer)) {
-            (true, false) => consumer.axes.is_empty() && !is_small(producer, target.serial_elements()),
-            (false, true) => producer.axes.is_empty() && !is_small(consumer, target.serial_elements()),
+            (true, false) => loses(consumer, producer),
+            (false, true) => loses(producer, consumer),
             (true, true) | (false, false) => false,
         }
     }

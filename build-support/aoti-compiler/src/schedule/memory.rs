@@ -10,6 +10,7 @@
 mod late;
 mod reuse;
 mod symbolic;
+mod workspace;
 
 pub use late::{Late, LateId, is_late, is_late_scratch, is_of_data};
 
@@ -29,6 +30,9 @@ pub struct MemoryPlan {
     pub offsets: BTreeMap<BufferId, Expr>,
     /// Bytes of the whole arena.
     pub arena_bytes: Expr,
+    /// The same with what lies behind it, for one kernel after the other: scratch on a device, memory of a library, the report of
+    /// an error.
+    pub total_bytes: Expr,
     /// What kernels need while they run, each once: kernels run one after the other, so the largest is enough.
     pub scratch: BTreeSet<Scratch>,
     /// Temporary buffers and outputs whose memory is allocated during the run.
@@ -77,6 +81,7 @@ pub fn plan(
     let scratch = early.map(|(_, choice)| &choice.scratch);
     let largest = |scratch| largest_scratch(&program.symbols, scratch, ranges);
     plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).map(largest).collect();
+    plan.total_bytes = workspace::total(program, choices, &plan, (ranges, target));
     plan
 }
 

@@ -20,6 +20,7 @@ pub mod setting;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod turn;
 pub(crate) mod uses;
 mod verify;
 pub mod ways;
@@ -31,8 +32,9 @@ pub use setting::{Decided, Setting};
 pub use verify::verify;
 pub use ways::{Way, question, ways};
 
-use crate::kernels::Choice;
+use crate::kernels::launch::{self, Launch, Launches};
 use crate::kernels::mapping::Mapping;
+use crate::kernels::{self, Choice, Scratch};
 use crate::loops::bounds::{self, Outside};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
 use crate::symbolic::Ranges;
@@ -60,7 +62,7 @@ pub enum Refusal {
     UnclearProducer,
     /// The consumer writes what the producer reads or writes.
     Overwrites,
-    /// It would leave no loop to run in parallel.
+    /// It would leave too little to run in parallel.
     LosesParallelism,
     /// A contraction's epilogue has no room for a reduction.
     NotElementWise,
@@ -82,7 +84,7 @@ impl fmt::Display for Refusal {
             Refusal::OtherPosition => "it reads what another position of the loops produces",
             Refusal::UnclearProducer => "the value is written indirectly, in parts or more than once",
             Refusal::Overwrites => "it overwrites what the other uses",
-            Refusal::LosesParallelism => "no loop would be left to run in parallel",
+            Refusal::LosesParallelism => "too little would be left to run in parallel",
             Refusal::NotElementWise => "an epilogue has no room for a reduction",
             Refusal::NotByRow => "it does not read the product's rows in order",
             Refusal::TooLarge => "the joint kernel would have too many terms",
@@ -139,6 +141,8 @@ pub struct Schedule {
     pub choices: PrimaryMap<KernelId, Choice>,
     /// How the positions of each kernel are laid over the machine.
     pub mappings: PrimaryMap<KernelId, Mapping>,
+    /// How each kernel is launched on a device, in order; not at all on the host.
+    pub launches: PrimaryMap<KernelId, Vec<Launch>>,
     /// Where buffers and scratch lie.
     pub memory: MemoryPlan,
 }
@@ -161,10 +165,23 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
     let kernels = program.kernels.values();
     let decided: Vec<(Choice, Mapping)> =
         kernels.map(|kernel| ways::decide(records, &program, kernel, ranges, target)).collect();
-    let choices = decided.iter().map(|(choice, _)| choice.clone()).collect();
-    let mappings = decided.into_iter().map(|(_, mapping)| mapping).collect();
+    let (mut choices, mut mappings, mut launches) = (PrimaryMap::new(), PrimaryMap::new(), PrimaryMap::new());
+    for (kernel, (mut choice, mapping)) in program.kernels.values().zip(decided) {
+        let launched = match &mapping {
+            Mapping::Cpu(_) => vec![],
+            Mapping::Gpu(mapping) => {
+                let Launches { all, scratch } = launch::launches(&program, kernel, mapping);
+                choice.scratch = scratch.map_or_else(Scratch::default, Scratch::of_all);
+                all
+            }
+        };
+        choices.push(choice);
+        mappings.push(mapping);
+        launches.push(launched);
+    }
+    kernels::share_panels(&program, &mut choices);
     let memory = memory::plan(&program, &choices, ranges, target);
-    Schedule { target: target.clone(), program, choices, mappings, memory }
+    Schedule { target: target.clone(), program, choices, mappings, launches, memory }
 }
 
 /// Fuses kernels and simplifies their loops; gives what was not fused.

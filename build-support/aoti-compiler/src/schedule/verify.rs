@@ -3,8 +3,11 @@
 //! * The program is well formed, and every kernel has a choice and a mapping.
 //! * A choice's algorithm is for the kernel's kind and the target, and what it packs is a constant that the kernel reads.
 //! * A mapping is of the target's kind; it splits no more axes than there are, and lanes follow an axis that exists.
+//! * On a device, launches are within its limits whatever the sizes are, and are given the kernel's scratch; on the host there are none.
 //! * Every temporary buffer that is used has a place in the arena or is allocated during the run, and every kernel's scratch is
 //!   planned.
+
+mod launches;
 
 use super::Schedule;
 use super::memory::largest_scratch;
@@ -34,6 +37,7 @@ pub fn verify(schedule: &Schedule) -> Vec<String> {
         };
         let found = check_choice(schedule, id, choice).into_iter();
         let found = found.chain(check_mapping(schedule, kernel, (choice, mapping)));
+        let found = found.chain(launches::check(schedule, id, mapping));
         findings.extend(found.map(|finding| format!("kernel `{}`: {finding}", kernel.name)));
         for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
             if program.buffers[buffer].storage == Storage::Temporary
@@ -179,6 +183,7 @@ fn check_mapping(
                         findings.push(format!("{threads} threads cannot have {rows} rows"));
                     }
                 }
+                (GpuMapping::Template { .. }, KernelKind::Extern(_)) => {}
                 (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
                     findings.push("loops are no template".to_owned());
                 }

@@ -188,6 +188,8 @@ const fn amd(
 }
 
 impl GpuTarget {
+    /// Blocks that leave most multiprocessors of a large GPU idle.
+    pub const FEW_BLOCKS: i64 = 24;
     /// Rows of a product whose right operand is read once, each column by threads that share it.
     pub const FEW_ROWS: i64 = 4;
     /// Rows of a product that take no longer than reading its right operand does, where units multiply them together.

@@ -135,6 +135,14 @@ impl Target {
         }
     }
 
+    /// Units of parallel work up to which much of the machine idles.
+    pub fn few_units(&self) -> i64 {
+        match self {
+            Target::Cpu(_) => 1,
+            Target::Gpu(_) => GpuTarget::FEW_BLOCKS,
+        }
+    }
+
     /// When long sums are split.
     pub fn splits(&self) -> Splits {
         match self {
@@ -159,6 +167,27 @@ impl Target {
             Target::Cpu(_) => 0,
             Target::Gpu(_) if dtype.is_half() => GpuTarget::SKINNY_ROWS,
             Target::Gpu(_) => 1,
+        }
+    }
+
+    /// Whether weights of products of so many rows are stored otherwise than the program has them.
+    pub fn stores_weights(&self, rows: Option<i64>, dtype: DType) -> bool {
+        match self {
+            Target::Cpu(_) => self.widens(rows, dtype, DType::I8),
+            Target::Gpu(_) => self.reads_in_order(rows, dtype),
+        }
+    }
+
+    /// Whether products of so many rows read their right operand in an order of their own.
+    pub fn reads_in_order(&self, rows: Option<i64>, dtype: DType) -> bool {
+        rows.is_some_and(|rows| (1..=self.skinny_rows(dtype)).contains(&rows))
+    }
+
+    /// Whether a product of so many rows, if that is known, reads a constant right operand in a narrower type than its own.
+    pub fn widens(&self, rows: Option<i64>, wide: DType, narrow: DType) -> bool {
+        match self {
+            Target::Cpu(_) => narrow == DType::I8 && matches!(wide, DType::F32 | DType::F16 | DType::Bf16),
+            Target::Gpu(_) => rows.is_some_and(|rows| (1..=self.widening_rows(wide)).contains(&rows)),
         }
     }
 

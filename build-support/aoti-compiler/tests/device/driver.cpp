@@ -382,12 +382,7 @@ int NAME(cuEventRecord, hipEventRecord)(Event *event, Stream *given) {
   event->number = put(stream, [=] { event->done = true, event->time = clock_ms; });
   return 0;
 }
-int NAME(cuEventSynchronize, hipEventSynchronize)(Event *event) {
-  Call call;
-  own(event, "an event");
-  if (event->stream && !event->done) complete(*event->stream, event->number);
-  return 0;
-}
+#include "events.h"
 int NAME(cuEventElapsedTime, hipEventElapsedTime)(float *ms, Event *from, Event *to) {
   Call call;
   own(from, "an event"), own(to, "an event");

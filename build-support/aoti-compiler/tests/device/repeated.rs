@@ -52,3 +52,11 @@ fn drivers_that_cannot_change_a_graph_repeat_what_comes_again() {
     assert_eq!(counts[2], [0, 1, 1, 0]);
     assert_eq!(counts[3][3], 0);
 }
+
+#[test]
+fn ranks_compute_together_on_streams_and_in_graphs() {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
+    for machine in [NVIDIA, GFX9] {
+        program_of(&gcc, "ranks", ("ranks", &source("ranks")), machine, ("ranks.cpp", &[])).output();
+    }
+}

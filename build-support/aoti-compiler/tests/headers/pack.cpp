@@ -16,7 +16,7 @@ static void backwards(void *, int64_t n, AotiParallelBody body, void *arg) {
 template <class T> static void pack(const Run &run, const char *form, const i64 *n, const T *from, f32 *to) {
   if (strcmp(form, "product") == 0) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], to);
   if constexpr (sizeof(T) == 2)
-    if (strcmp(form, "halves") == 0) pack_halves(run, from + n[0], n[1], n[2], n[3], n[4], (T *)to);
+    if (strcmp(form, "narrow") == 0) pack_narrow(run, from + n[0], n[1], n[2], n[3], n[4], (u16 *)to);
   if (strcmp(form, "tap_panels") == 0) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], to);
   if (strcmp(form, "conv") == 0) pack_conv(run, from, n[0], n[1], n[2], to);
   if (strcmp(form, "transposed") == 0) pack_conv_transposed(run, from, n[0], n[1], n[2], to);
@@ -46,6 +46,8 @@ int main(int argc, char **argv) {
       pack_product_words(run, bytes + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], (i32 *)to);
     else if (strcmp(argv[1], "product_bytes") == 0)
       pack_product(run, (const i8 *)bytes + n[0] * size, n[1] * size, n[2] * size, n[3], n[4], to);
+    else if (strcmp(argv[1], "narrow") == 0)
+      pack_narrow(run, bytes + n[0], n[1], n[2], n[3], n[4], (u8 *)to);
     else
       pack_tap_words(run, bytes, size, n[0], n[1], n[2], n[3], (i32 *)to);
   }

@@ -45,6 +45,7 @@ pub const AOTI_ERROR_ASSERT: AotiStatus = 14;
 pub const AOTI_ERROR_MEMORY: AotiStatus = 15;
 pub const AOTI_ERROR_DEVICE: AotiStatus = 16;
 pub const AOTI_ERROR_OPERATOR: AotiStatus = 17;
+pub const AOTI_ERROR_RANKS: AotiStatus = 18;
 pub type AotiStatus = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -331,7 +332,7 @@ pub struct AotiModelInfo {
     pub state_bytes: i64,
     pub kernels: *const AotiKernelInfo,
     pub n_kernels: i32,
-    pub reserved: i32,
+    pub n_collectives: i32,
     pub library_digest: *const ::core::ffi::c_char,
     pub weights_digest: *const ::core::ffi::c_char,
     pub state_offsets: *const i64,
@@ -384,8 +385,8 @@ const _: () = {
         "Offset of field: AotiModelInfo::n_kernels",
     ][::core::mem::offset_of!(AotiModelInfo, n_kernels) - 88usize];
     [
-        "Offset of field: AotiModelInfo::reserved",
-    ][::core::mem::offset_of!(AotiModelInfo, reserved) - 92usize];
+        "Offset of field: AotiModelInfo::n_collectives",
+    ][::core::mem::offset_of!(AotiModelInfo, n_collectives) - 92usize];
     [
         "Offset of field: AotiModelInfo::library_digest",
     ][::core::mem::offset_of!(AotiModelInfo, library_digest) - 96usize];
@@ -426,6 +427,127 @@ pub type AotiOutputCallback = ::core::option::Option<
         bytes: i64,
     ) -> *mut ::core::ffi::c_void,
 >;
+pub const AOTI_ALL_REDUCE: AotiCollectiveKind = 0;
+pub const AOTI_ALL_GATHER: AotiCollectiveKind = 1;
+pub const AOTI_REDUCE_SCATTER: AotiCollectiveKind = 2;
+pub const AOTI_ALL_TO_ALL: AotiCollectiveKind = 3;
+pub const AOTI_BROADCAST: AotiCollectiveKind = 4;
+pub type AotiCollectiveKind = ::core::ffi::c_uint;
+pub const AOTI_SUM: AotiReduction = 0;
+pub const AOTI_AVERAGE: AotiReduction = 1;
+pub const AOTI_PRODUCT: AotiReduction = 2;
+pub const AOTI_MIN: AotiReduction = 3;
+pub const AOTI_MAX: AotiReduction = 4;
+pub const AOTI_BITS_AND: AotiReduction = 5;
+pub const AOTI_BITS_OR: AotiReduction = 6;
+pub const AOTI_BITS_XOR: AotiReduction = 7;
+pub type AotiReduction = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiCollective {
+    pub kind: i32,
+    pub reduction: i32,
+    pub dtype: i32,
+    pub ranks: i32,
+    pub root: i32,
+    pub device: AotiDevice,
+    pub group: *const ::core::ffi::c_char,
+    pub input: *const ::core::ffi::c_void,
+    pub input_count: i64,
+    pub output: *mut ::core::ffi::c_void,
+    pub output_count: i64,
+    pub send: *const i64,
+    pub receive: *const i64,
+    pub stream: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of AotiCollective"][::core::mem::size_of::<AotiCollective>() - 96usize];
+    ["Alignment of AotiCollective"][::core::mem::align_of::<AotiCollective>() - 8usize];
+    [
+        "Offset of field: AotiCollective::kind",
+    ][::core::mem::offset_of!(AotiCollective, kind) - 0usize];
+    [
+        "Offset of field: AotiCollective::reduction",
+    ][::core::mem::offset_of!(AotiCollective, reduction) - 4usize];
+    [
+        "Offset of field: AotiCollective::dtype",
+    ][::core::mem::offset_of!(AotiCollective, dtype) - 8usize];
+    [
+        "Offset of field: AotiCollective::ranks",
+    ][::core::mem::offset_of!(AotiCollective, ranks) - 12usize];
+    [
+        "Offset of field: AotiCollective::root",
+    ][::core::mem::offset_of!(AotiCollective, root) - 16usize];
+    [
+        "Offset of field: AotiCollective::device",
+    ][::core::mem::offset_of!(AotiCollective, device) - 20usize];
+    [
+        "Offset of field: AotiCollective::group",
+    ][::core::mem::offset_of!(AotiCollective, group) - 32usize];
+    [
+        "Offset of field: AotiCollective::input",
+    ][::core::mem::offset_of!(AotiCollective, input) - 40usize];
+    [
+        "Offset of field: AotiCollective::input_count",
+    ][::core::mem::offset_of!(AotiCollective, input_count) - 48usize];
+    [
+        "Offset of field: AotiCollective::output",
+    ][::core::mem::offset_of!(AotiCollective, output) - 56usize];
+    [
+        "Offset of field: AotiCollective::output_count",
+    ][::core::mem::offset_of!(AotiCollective, output_count) - 64usize];
+    [
+        "Offset of field: AotiCollective::send",
+    ][::core::mem::offset_of!(AotiCollective, send) - 72usize];
+    [
+        "Offset of field: AotiCollective::receive",
+    ][::core::mem::offset_of!(AotiCollective, receive) - 80usize];
+    [
+        "Offset of field: AotiCollective::stream",
+    ][::core::mem::offset_of!(AotiCollective, stream) - 88usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiCommunicator {
+    pub exchange: ::core::option::Option<
+        unsafe extern "C" fn(
+            arg: *mut ::core::ffi::c_void,
+            collective: *const AotiCollective,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub poll: ::core::option::Option<
+        unsafe extern "C" fn(
+            arg: *mut ::core::ffi::c_void,
+            waited: i64,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub arg: *mut ::core::ffi::c_void,
+    pub id: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of AotiCommunicator"][::core::mem::size_of::<AotiCommunicator>() - 32usize];
+    [
+        "Alignment of AotiCommunicator",
+    ][::core::mem::align_of::<AotiCommunicator>() - 8usize];
+    [
+        "Offset of field: AotiCommunicator::exchange",
+    ][::core::mem::offset_of!(AotiCommunicator, exchange) - 0usize];
+    [
+        "Offset of field: AotiCommunicator::poll",
+    ][::core::mem::offset_of!(AotiCommunicator, poll) - 8usize];
+    [
+        "Offset of field: AotiCommunicator::arg",
+    ][::core::mem::offset_of!(AotiCommunicator, arg) - 16usize];
+    [
+        "Offset of field: AotiCommunicator::id",
+    ][::core::mem::offset_of!(AotiCommunicator, id) - 24usize];
+};
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct AotiContext {
@@ -449,11 +571,12 @@ pub struct AotiContext {
     pub on_time_arg: *mut ::core::ffi::c_void,
     pub allocate_output: AotiOutputCallback,
     pub allocate_output_arg: *mut ::core::ffi::c_void,
+    pub communicator: *const AotiCommunicator,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 96usize];
+    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 104usize];
     ["Alignment of AotiContext"][::core::mem::align_of::<AotiContext>() - 8usize];
     [
         "Offset of field: AotiContext::parallel_for",
@@ -494,6 +617,9 @@ const _: () = {
     [
         "Offset of field: AotiContext::allocate_output_arg",
     ][::core::mem::offset_of!(AotiContext, allocate_output_arg) - 88usize];
+    [
+        "Offset of field: AotiContext::communicator",
+    ][::core::mem::offset_of!(AotiContext, communicator) - 96usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

@@ -7,10 +7,14 @@
 #[rustfmt::skip]
 pub mod abi;
 pub(crate) mod buffer;
+mod communicator;
 mod described;
+pub(crate) mod dlpack;
 pub(crate) mod gate;
 mod late;
 pub(crate) mod model;
+#[cfg(feature = "nccl")]
+pub(crate) mod nccl;
 pub(crate) mod operator;
 pub(crate) mod prepare;
 pub(crate) mod prepared;

@@ -2,8 +2,12 @@
 
 use super::{
     Api,
-    abi::{AotiApi, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState, AotiTensor},
+    abi::{
+        AotiApi, AotiCommunicator, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState,
+        AotiTensor,
+    },
     call,
+    communicator::Connection,
     described::{Described, narrow, narrowed},
     late::{self, LateOutputs, allocate_output},
     state::State,
@@ -50,6 +54,8 @@ pub struct Model {
     idle: Mutex<Vec<Workspace>>,
     /// Of the next run of [`Model::run_shared`].
     generator: Mutex<Generator>,
+    /// To the other ranks of a model that has them.
+    pub(super) connection: Mutex<Option<Arc<Connection>>>,
 }
 
 /// A native model with one set of weights.
@@ -110,22 +116,6 @@ impl Drop for Native {
     }
 }
 
-/// Refuses a library that is not the one that the generated module belongs to: one of an older build that the program
-/// finds first, or of another package with the same name and version, whose model's symbol is the same.
-fn check_library(info: &ModelInfo, wanted: &str) -> Result<(), Error> {
-    let weights = info.embedded_weights.iter().map(String::as_str);
-    let found: Vec<&str> = [info.library.as_str()].into_iter().chain(weights).collect();
-    if found.join("+") == wanted {
-        return Ok(());
-    }
-    let message = format!(
-        "the library of `{}` is not the one that the program was built with: a library of another build lies in its place, \
-         or two packages of one name and version have a model of this name, of which one wants another",
-        info.name
-    );
-    Err(Error::new(ErrorCode::Library, message))
-}
-
 impl Model {
     /// Loads a model that is linked into the program. Generated modules call this, with the digests of the library and of
     /// the weights inside it that they were generated with.
@@ -136,7 +126,7 @@ impl Model {
     pub unsafe fn from_api(api: *const AotiApi, library: &str, options: LoadOptions) -> Result<Model, Error> {
         // SAFETY: the caller vouches for the pointer; what is linked into the program stays loaded.
         let api = unsafe { Api::new(api) }?;
-        check_library(&api.info()?, library)?;
+        api.info()?.check_library(library)?;
         Model::from_checked_api(api, options)
     }
 
@@ -148,7 +138,7 @@ impl Model {
     pub unsafe fn info_of(api: *const AotiApi, library: &str) -> Result<ModelInfo, Error> {
         // SAFETY: the caller vouches for the pointer.
         let info = unsafe { Api::new(api) }?.info()?;
-        check_library(&info, library)?;
+        info.check_library(library)?;
         Ok(info)
     }
 
@@ -164,6 +154,7 @@ impl Model {
             native,
             idle: Mutex::default(),
             generator: Mutex::default(),
+            connection: Mutex::default(),
         })
     }
 
@@ -272,13 +263,13 @@ impl Model {
         done
     }
 
-    fn run_told(
+    pub(super) fn run_with(
         &self,
         inputs: &[AnyView<'_>],
         outputs: &mut [&mut DynTensor],
         state: Option<&mut State>,
         workspace: &mut Workspace,
-        executor: &dyn Executor,
+        (executor, communicator): (&dyn Executor, *const AotiCommunicator),
         watch: Option<&mut Watch<'_>>,
     ) -> Result<(), Error> {
         self.check_outputs(outputs)?;
@@ -302,6 +293,7 @@ impl Model {
             threads,
             executor,
             watch,
+            communicator,
             generator: generator.take(),
             began: false,
         };
@@ -411,6 +403,8 @@ struct Run<'r, 'o> {
     executor: &'r dyn Executor,
     /// A [`Watch`], or null.
     watch: *mut c_void,
+    /// Outlives the run; or null.
+    communicator: *const AotiCommunicator,
     generator: Generator,
     /// Whether the native model was asked to run.
     began: bool,
@@ -440,6 +434,7 @@ impl Run<'_, '_> {
             on_time_arg: ptr::null_mut(),
             allocate_output: Some(allocate_output),
             allocate_output_arg: ptr::from_mut(&mut late).cast(),
+            communicator: self.communicator,
         };
         let run = self.model.api.table.run.expect("the table was checked");
         let (inputs, outputs) = (self.inputs, self.descriptors.as_slice());

@@ -74,6 +74,7 @@ pub(crate) fn prepare(
         on_time_arg: ptr::null_mut(),
         allocate_output: None,
         allocate_output_arg: ptr::null_mut(),
+        communicator: ptr::null(),
     };
     let mut listener = Listener { progress, findings: Vec::new(), panic: None };
     let options = AotiPrepareOptions {
@@ -114,7 +115,7 @@ enum Aligned<'a> {
 
 impl<'a> Aligned<'a> {
     fn new(tensor: &NamedTensor<'a>) -> Result<Aligned<'a>, Error> {
-        if tensor.bytes.as_ptr().addr().is_multiple_of(tensor.dtype.size()) {
+        if tensor.bytes.as_ptr().addr() % tensor.dtype.size() == 0 {
             return Ok(Aligned::Given(tensor.bytes));
         }
         let mut copy = Buffer::new();

@@ -1,8 +1,9 @@
 //! Runs that are prepared for inputs of certain sizes, and tensors where the model runs.
 
 use super::{
-    abi::{AotiContext, AotiError, AotiRun, AotiState, AotiTensor},
+    abi::{AotiCommunicator, AotiContext, AotiError, AotiRun, AotiState, AotiTensor},
     call,
+    communicator::Connection,
     described::Described,
     model::{Model, Native, count},
     state::State,
@@ -38,7 +39,7 @@ impl Stream<'_> {
     }
 
     /// What a run on this stream is told.
-    pub(super) fn context(self, generator: Generator) -> AotiContext {
+    pub(super) fn context(self, generator: Generator, communicator: *const AotiCommunicator) -> AotiContext {
         AotiContext {
             parallel_for: None,
             pool: ptr::null_mut(),
@@ -53,6 +54,7 @@ impl Stream<'_> {
             on_time_arg: ptr::null_mut(),
             allocate_output: None,
             allocate_output_arg: ptr::null_mut(),
+            communicator,
         }
     }
 }
@@ -209,7 +211,17 @@ impl Model {
             )
         })?;
         let raw = NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the run was not prepared"))?;
-        Ok(Prepared { model: self, _native: native, raw, submit, wait, generator: Generator::default() })
+        let connection = self.connection().map(|connection| (connection.raw(), connection));
+        let connection = connection.map(Box::new);
+        Ok(Prepared {
+            model: self,
+            _native: native,
+            raw,
+            submit,
+            wait,
+            generator: Generator::default(),
+            connection,
+        })
     }
 
     /// An entry that tables by hand may leave out.
@@ -229,6 +241,8 @@ pub struct Prepared<'m> {
     pub(super) submit: Submit,
     wait: Wait,
     pub(super) generator: Generator,
+    /// To the other ranks, where there are any: read by the run from `submit` to `wait`.
+    connection: Option<Box<(AotiCommunicator, Arc<Connection>)>>,
 }
 
 type Submit = unsafe extern "C" fn(
@@ -283,7 +297,7 @@ impl Prepared<'_> {
             if number >= n_runs {
                 done = done.and(run.wait());
             }
-            let context = stream.context(run.generator.take());
+            let context = stream.context(run.generator.take(), run.communicator());
             // SAFETY: descriptors are valid; everything that they borrow lasts until all runs were waited for, which is below
             // whatever goes wrong. Outputs and state are borrowed mutably.
             let submitted = unsafe { run.start(inputs.as_slice(), targets.as_slice(), state, &context) };
@@ -318,7 +332,7 @@ impl Prepared<'_> {
         let targets = DeviceTensor::described(outputs.iter());
         let state = State::for_run(state, self.model)?;
         let mut clock = Clock::new(tell);
-        let mut context = stream.context(self.generator.take());
+        let mut context = stream.context(self.generator.take(), self.communicator());
         context.on_time = Some(on_time);
         context.on_time_arg = ptr::from_mut(&mut clock).cast();
         // SAFETY: descriptors are valid, and what they borrow lasts until the run was waited for; outputs, state and the clock
@@ -327,6 +341,18 @@ impl Prepared<'_> {
         let done = submitted.and_then(|()| self.wait());
         clock.finish();
         done
+    }
+
+    /// What the C side is told of the other ranks.
+    pub(super) fn communicator(&self) -> *const AotiCommunicator {
+        self.connection.as_ref().map_or(ptr::null(), |own| &raw const own.0)
+    }
+
+    /// Has no other run between its collectives, and tells other ranks where it does not get to its end.
+    pub(super) fn in_turn(&self, function: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        let Some((_, connection)) = self.connection.as_deref() else { return function() };
+        let _turn = connection.take_turn();
+        connection.tell(function())
     }
 
     /// Submits the run.
@@ -342,16 +368,23 @@ impl Prepared<'_> {
     ) -> Result<(), Error> {
         let (submit, n_inputs, n_outputs) = (self.submit, count(inputs.len()), count(targets.len()));
         // SAFETY: as the caller says; the run is alive and of this table.
-        call(|error| unsafe {
-            let (run, inputs, targets) = (self.raw.as_ptr(), inputs.as_ptr(), targets.as_ptr());
-            submit(run, inputs, n_inputs, targets, n_outputs, state, context, error)
-        })
+        let submitted = || {
+            call(|error| unsafe {
+                let (run, inputs, targets) = (self.raw.as_ptr(), inputs.as_ptr(), targets.as_ptr());
+                submit(run, inputs, n_inputs, targets, n_outputs, state, context, error)
+            })
+        };
+        self.in_turn(submitted)
     }
 
     pub(super) fn wait(&mut self) -> Result<(), Error> {
         let wait = self.wait;
         // SAFETY: the run is alive; nobody asks for sizes.
-        call(|error| unsafe { wait(self.raw.as_ptr(), ptr::null(), error) })
+        let done = call(|error| unsafe { wait(self.raw.as_ptr(), ptr::null(), error) });
+        match self.connection.as_deref() {
+            Some((_, connection)) => connection.tell(done),
+            None => done,
+        }
     }
 }
 

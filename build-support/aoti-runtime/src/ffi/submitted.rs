@@ -63,16 +63,18 @@ impl<'m> Prepared<'m> {
         let read = DeviceTensor::described(inputs.iter().map(|tensor| &**tensor));
         let written = DeviceTensor::described(outputs.iter());
         let mut owned = Owned { run: self, inputs, outputs, state };
-        let context = Box::new(stream.context(owned.run.generator.take()));
+        let generator = owned.run.generator.take();
+        let context = Box::new(stream.context(generator, owned.run.communicator()));
         let state = State::for_run(owned.state.as_mut(), owned.run.model)?;
         // SAFETY: descriptors, context, tensors and state are kept by the result until the run was waited for; if it is
         // forgotten, they are never given back.
-        call(|error| unsafe {
+        let submit = |error| unsafe {
             let (from, to) = (read.as_slice(), written.as_slice());
             let (n_inputs, n_outputs) = (count(from.len()), count(to.len()));
             let (from, to) = (from.as_ptr(), to.as_ptr());
             (owned.run.submit)(owned.run.raw.as_ptr(), from, n_inputs, to, n_outputs, state, &*context, error)
-        })?;
+        };
+        owned.run.in_turn(|| call(submit))?;
         Ok(Submitted { _inputs: read, _outputs: written, _context: context, owned: Some(owned) })
     }
 }

@@ -39,6 +39,7 @@ pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, E
             weights_bytes: length(info.weights_bytes)?,
             state_bytes: length(info.state_bytes)?,
             state_tensors: state_tensors(info)?,
+            collectives: usize::try_from(info.n_collectives).unwrap_or(0),
             library: text(info.library_digest),
             embedded_weights: (!info.weights_digest.is_null()).then(|| text(info.weights_digest)),
             api: Some(api),

@@ -58,6 +58,21 @@ impl<'a> AnyView<'a> {
         AnyView { data: data.cast(), dtype, device: device.raw(), sizes, strides: None }
     }
 
+    /// A tensor whose strides, if it has any, are not those of a row-major contiguous one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`AnyView::on_device`]; strides are for memory of the processor alone.
+    pub(super) unsafe fn of_parts(
+        device: Device,
+        dtype: DType,
+        sizes: &'a [usize],
+        strides: Option<&'a [usize]>,
+        data: *const std::ffi::c_void,
+    ) -> AnyView<'a> {
+        AnyView { data: data.cast(), dtype, device: device.raw(), sizes, strides }
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype

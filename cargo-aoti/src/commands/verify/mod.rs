@@ -5,6 +5,7 @@ mod child;
 mod examine;
 mod outcome;
 mod place;
+mod ranks;
 mod reproduce;
 mod sample;
 mod tally;
@@ -80,6 +81,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "reference")]
     sanitize: Vec<Check>,
     #[command(flatten)]
+    count: crate::ranks::Count,
+    #[command(flatten)]
     rounding: Rounding,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -89,6 +92,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    if arguments.count.ranks.is_some() {
+        let Arguments { reference, bisect, reproduce, sanitize, target, .. } = arguments;
+        if *reference || *bisect || *reproduce || !sanitize.is_empty() || target.is_some() {
+            let message =
+                "`--ranks` compares what ranks compute on this machine, and takes no other way of running";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        return report(arguments, ranks::examine_all(arguments, context)?);
+    }
     let mut cases = Vec::new();
     // Samples that are made up go away with these.
     let mut made = Vec::new();
@@ -115,7 +127,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         .jobs
         .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let counts = examine_all(arguments, context, &cases, width.min(cases.len()))?;
-    let [passed, failed, skipped] = counts;
+    report(arguments, counts)
+}
+
+/// Says how many passed; an error where one did not.
+fn report(arguments: &Arguments, [passed, failed, skipped]: [usize; 3]) -> Result<(), Failure> {
     let message = format!("{passed} passed, {failed} failed, {skipped} skipped");
     if arguments.output.is_json() {
         print_json(&json!({

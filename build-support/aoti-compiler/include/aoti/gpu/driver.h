@@ -104,6 +104,7 @@ struct Driver {
   // The functions from here on may be null: old drivers lack them.
   int (*error_text)(int code, const char **text);
   int (*call_host)(Stream stream, void (*function)(void *), void *argument);
+  int (*event_query)(Event event);
   int (*graph_set_kernel)(GraphExec exec, Node node, const void *parameters);
   // Makes a map of a tensor for the copy engine of multiprocessors.
   int (*encode_map)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
@@ -127,7 +128,7 @@ constexpr int kFunctionThreads = 0;
 constexpr unsigned kStreamNonBlocking = 1, kEventTiming = 0, kEventNoTiming = 2;
 // Page-locked memory that every context may use and kernels see at the address that the host has.
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
-constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNotSupported = 801;
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600, kNotSupported = 801;
 constexpr int kCaptureRelaxed = 2;
 
 namespace detail {
@@ -181,6 +182,7 @@ inline constexpr Symbol kSymbols[] = {
 inline constexpr Symbol kOptionalSymbols[] = {
     AOTI_DRIVER_SYMBOL(call_host, "cuLaunchHostFunc", "hipLaunchHostFunc"),
     AOTI_DRIVER_SYMBOL(error_text, "cuGetErrorString", "hipDrvGetErrorString"),
+    AOTI_DRIVER_SYMBOL(event_query, "cuEventQuery", "hipEventQuery"),
     AOTI_DRIVER_SYMBOL(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", "hipGraphExecKernelNodeSetParams"),
     AOTI_DRIVER_SYMBOL(encode_map, "cuTensorMapEncodeTiled", nullptr),
     AOTI_DRIVER_SYMBOL(capture_info, "cuStreamGetCaptureInfo_v2", "hipStreamGetCaptureInfo_v2"),

@@ -59,6 +59,10 @@ struct DeviceRun {
   Timing *timing; // or null
   int error; // the first code of the driver that was not success
   const DeviceLate *late = nullptr;
+  // Where ranks compute something together: how they are reached, where this one is, and why they could not.
+  const AotiCommunicator *communicator = nullptr;
+  AotiDevice device = {};
+  AotiError *refusal = nullptr;
 };
 
 // Memory that a run allocates when it has read how much that is: pieces of the device's, each null or allocated, some of which are

@@ -291,6 +291,9 @@ template <const Tables &T, const Program &P> struct Interface {
     if (int32_t code = S::check_outputs(outputs, n_outputs, device_of(on), symbols, context, error)) return code;
     if (T.info->state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
     if (int32_t code = state_lies_here(state, on, error)) return code;
+    if (int32_t code = S::check_communicator(context, error)) return code;
+    run.communicator = T.info->n_collectives > 0 ? context->communicator : nullptr;
+    run.refusal.code = AOTI_OK;
     Stream stream = context ? (Stream)context->stream : nullptr;
     bool on_host = true;
     for (int32_t i = 0; i < n_inputs; ++i) on_host = on_host && inputs[i].device.kind == AOTI_CPU;
@@ -329,7 +332,10 @@ template <const Tables &T, const Program &P> struct Interface {
                        nullptr,
                        nullptr,
                        0,
-                       T.n_late > 0 ? &late : nullptr};
+                       T.n_late > 0 ? &late : nullptr,
+                       run.communicator,
+                       device_of(on),
+                       &run.refusal};
     Timing timing(on.driver, context ? context->on_time : nullptr, context ? context->on_time_arg : nullptr, T.first_kernel);
     if (timing.tell && !launches.tell) launches.timing = &timing, code = code ? code : timing.make_events();
     if (!code) code = start(run, launches, slots());
@@ -358,9 +364,12 @@ template <const Tables &T, const Program &P> struct Interface {
     GpuRun &run = *own(prepared);
     run.submitted = false;
     Entered entered(*run.model->loaded);
-    const int code = run.driver().event_wait(run.done);
+    const int code = await(run);
     release_late(run);
-    if (code) return driver_failed(error, *run.model->loaded, code, "a run");
+    // What a communicator has ended may leave an error of the driver's.
+    if (code && !run.refusal.code) return driver_failed(error, *run.model->loaded, code, "a run");
+    if constexpr (T.info->n_collectives > 0)
+      if (run.refusal.code) return S::refused(run.refusal, run.failed - 1, error);
     return S::outcome(run.failed, *(volatile int *)run.fault(), run.symbols, sizes, error);
   }
 

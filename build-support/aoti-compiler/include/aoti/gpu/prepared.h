@@ -4,6 +4,8 @@
 #pragma once
 
 #include "loaded.h"
+#include <time.h>
+#include <unistd.h>
 
 namespace aoti {
 namespace gpu {
@@ -49,6 +51,9 @@ struct GpuRun : AotiRun {
   bool repeated;
   bool submitted;
   int32_t failed;
+  const AotiCommunicator *communicator; // of the run that was submitted; or null
+  uint64_t partners;                    // the id of the one before it
+  AotiError refusal;
 
   Driver &driver() const { return model->loaded->driver; }
   int *fault() const { return (int *)(pinned + 8); }
@@ -184,6 +189,33 @@ __attribute__((unused)) void capture(GpuRun &run, DeviceRun launches) {
   if (!run.exec) drop_graph(run);
 }
 
+// Waits until a run is done, or until the communicator has ended it: then `refusal` says why. Gives the driver's code.
+__attribute__((unused)) int await(GpuRun &run) {
+  const Driver &driver = run.driver();
+  const AotiCommunicator *ranks = run.communicator;
+  if (!ranks || !ranks->poll || !driver.event_query) return driver.event_wait(run.done);
+  constexpr int64_t kNanoseconds = 1000000000, kOften = 1000000;
+  const auto now = [] {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return int64_t(time.tv_sec) * kNanoseconds + time.tv_nsec;
+  };
+  const int64_t begin = now();
+  int64_t asked = begin;
+  for (;;) {
+    const int code = driver.event_query(run.done);
+    if (code != kNotReady) return code;
+    const int64_t time = now();
+    // Runs that take long leave the processor to others.
+    if (time - begin > kOften) usleep(50);
+    if (time - asked < kOften) continue;
+    asked = time;
+    run.refusal.code = ranks->poll(ranks->arg, time - begin, &run.refusal);
+    run.refusal.message[AOTI_MESSAGE_BYTES - 1] = 0;
+    if (run.refusal.code) return driver.event_wait(run.done);
+  }
+}
+
 // Tells the graph of the addresses that have moved. Nobody knows what it has where that fails.
 __attribute__((unused)) bool follow(GpuRun &run, DeviceRun launches) {
   if (run.fixed) return false;
@@ -201,7 +233,12 @@ __attribute__((unused)) int start(GpuRun &run, DeviceRun &launches, int32_t slot
   bool moved = false;
   for (int32_t i = 0; i < slots; ++i) moved = moved || run.given[i].moved;
   run.repeated = true;
-  const bool as_graph = program.launches_only && !launches.tell && !launches.timing && !run.never_a_graph;
+  // A communicator is met on a stream before it is captured, and what was captured with another is not for it.
+  const uint64_t partners = launches.communicator ? launches.communicator->id : 0;
+  const bool known = !launches.communicator || (partners && partners == run.partners);
+  if (!known) drop_graph(run);
+  run.partners = partners;
+  const bool as_graph = known && program.launches_only && !launches.tell && !launches.timing && !run.never_a_graph;
   if (as_graph && run.exec && moved && !follow(run, launches)) drop_graph(run);
   if (as_graph && !run.exec && again && !(moved && run.fixed)) capture(run, launches);
   const bool graph = as_graph && run.exec;

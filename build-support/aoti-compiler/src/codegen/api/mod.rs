@@ -286,7 +286,7 @@ impl Tables<'_> {
         let mut out = String::new();
         let _ = writeln!(
             out,
-            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0, {}, {}, {offsets},\n}};",
+            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, {}, {}, {}, {offsets},\n}};",
             literal(&i.name),
             literal(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
             i.inputs.len(),
@@ -296,6 +296,7 @@ impl Tables<'_> {
             i.weights_bytes,
             i.state_bytes,
             self.devices.iter().map(|device| device.run.kernels.len()).sum::<usize>(),
+            self.devices.first().map_or(0, |device| device.run.exchanges().len()),
             literal(library),
             self.embedded_symbol("weights_digest"),
         );

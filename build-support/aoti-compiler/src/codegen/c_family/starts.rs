@@ -2,8 +2,8 @@
 //! those that differ only in places, such as the steps of an unrolled recurrence, have one text.
 
 use crate::graph::ranges_of;
-use crate::kernels::PackedOperand;
-use crate::loops::{BufferId, Kernel, Program};
+use crate::kernels::{PackedOperand, read_panels};
+use crate::loops::{BufferId, Kernel, KernelKind, Program};
 use crate::schedule::uses::{operands, operands_mut, takes_whole};
 use crate::symbolic::{Expr, Ranges};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,9 @@ impl Started {
     ) -> Started {
         let starts = starts(program, kernel, packed, bytes);
         let mut kernel = kernel.clone();
+        if let KernelKind::Nest(nest) = &mut kernel.kind {
+            read_panels(program, nest, packed);
+        }
         let from_start = |buffer: BufferId, offset: &mut Expr| {
             if let Some(start) = starts.get(&buffer) {
                 *offset = &*offset - start;

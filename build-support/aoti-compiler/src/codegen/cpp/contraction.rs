@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::kernels::gemm::{self, Operand, Tiling};
 use crate::kernels::mapping::{CpuMapping, Split};
 use crate::kernels::{Choice, Form, PackedOperand, Packing, all_rows_bytes};
-use crate::loops::{Axis, Kernel, MatMul, MatrixOperand, Stage};
+use crate::loops::{Axis, Kernel, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
 use crate::target::templates::in_words;
@@ -54,10 +54,18 @@ fn all_panels(dtype: DType) -> &'static str {
 }
 
 /// The type of the elements of packed panels.
-fn panel_type(matmul: &MatMul, choice: &Choice) -> &'static str {
+fn panel_type(program: &Program, matmul: &MatMul, choice: &Choice) -> &'static str {
     let is_narrow =
         |packed: &PackedOperand| matches!(packed.form, Form::Packed(Packing::Product { narrow: true, .. }));
-    if choice.packed.iter().any(is_narrow) { type_name(matmul.dtype) } else { sum_type(matmul.dtype) }
+    let has_groups =
+        |packed: &PackedOperand| matches!(packed.form, Form::Packed(Packing::ProductGroups { .. }));
+    if choice.packed.iter().any(has_groups) {
+        "u8"
+    } else if choice.packed.iter().any(is_narrow) {
+        type_name(program.buffers[matmul.b.buffer].dtype)
+    } else {
+        sum_type(matmul.dtype)
+    }
 }
 
 /// A matrix product while it is printed.
@@ -98,7 +106,7 @@ pub(super) fn matmul(
     };
     let rows = nest::kept_rows(&schedule.program, parameters);
     let worker = worker_scratch(&choice.scratch);
-    let panels = panel_type(matmul, choice);
+    let panels = panel_type(&schedule.program, matmul, choice);
     let dtypes = [&matmul.a, &matmul.b].map(|operand| schedule.program.buffers[operand.buffer].dtype);
     let own = gemm::product(choice.algorithm, matmul, mapping.block);
     let depth = if own.is_of_words { in_words(&matmul.depth) } else { matmul.depth.clone() };

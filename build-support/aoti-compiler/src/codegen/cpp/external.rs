@@ -131,11 +131,15 @@ fn list_type(kind: NumberKind) -> &'static str {
     }
 }
 
-pub(super) fn print(parameters: &Parameters, own: &ExternKernel, text: &mut KernelText) {
-    text.external = Some(declaration_of(&own.call));
+pub(super) fn print(
+    parameters: &Parameters,
+    (own, call): (&ExternKernel, &ExternCall),
+    text: &mut KernelText,
+) {
+    text.external = Some(declaration_of(call));
     // Before all others: where the run finds what the function reports.
     text.declaration = text.declaration.replacen("const Run &run", "const Run &run, u8 *report", 1);
-    let results = own.outputs.len().saturating_sub(own.call.n_changed());
+    let results = own.outputs.len().saturating_sub(call.n_changed());
     let (outputs, changed) = own.outputs.split_at(results);
     let mut printer = Printer {
         parameters,
@@ -146,10 +150,10 @@ pub(super) fn print(parameters: &Parameters, own: &ExternKernel, text: &mut Kern
         body: String::new(),
     };
     let mut arguments = Vec::new();
-    for argument in &own.call.arguments {
+    for argument in &call.arguments {
         printer.argument(argument, &mut arguments);
     }
-    for result in &own.call.results {
+    for result in &call.results {
         let (of_results, rest) = printer.outputs.split_at(result.unwrap_or(1));
         printer.outputs = rest;
         let name = printer.tensors(of_results);
@@ -162,7 +166,7 @@ pub(super) fn print(parameters: &Parameters, own: &ExternKernel, text: &mut Kern
     text.body = format!(
         "{}AotiError *error = cleared(report);\nreported(error, {}({}));\n",
         printer.body,
-        own.call.symbol,
+        call.symbol,
         arguments.join(", ")
     );
 }

@@ -15,7 +15,7 @@ use super::headers::Header;
 use crate::graph::Origin;
 use crate::kernels::mapping::Mapping;
 use crate::kernels::{Algorithm, PackedOperand};
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind};
+use crate::loops::{BufferId, Elsewhere, Kernel, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
@@ -74,7 +74,10 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
             convolution::convolution(schedule, &parameters, conv, choice, mapping, &mut text);
         }
         KernelKind::Rows(rows) => rows::print(&parameters, rows, &choice.scratch, &mut text),
-        KernelKind::Extern(own) => external::print(&parameters, own, &mut text),
+        KernelKind::Extern(own) => match &own.by {
+            Elsewhere::Function(call) => external::print(&parameters, (own, call), &mut text),
+            Elsewhere::Ranks(_) => unreachable!("a run exchanges without a function"),
+        },
         KernelKind::Attention(own) => {
             attention::print(program, &parameters, own, (mapping, &choice.scratch), &mut text);
         }

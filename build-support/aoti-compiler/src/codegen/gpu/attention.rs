@@ -2,7 +2,7 @@
 //! epilogue as lambdas.
 
 use super::contraction::{epilogue, in_roles, offset, positions};
-use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Printed, index_type};
 use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -10,7 +10,7 @@ use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::kernels::mapping::{Multiplier, Tile};
 use crate::loops::{Attention, MatrixOperand, Program};
-use crate::symbolic::{Expr, NoRanges};
+use crate::symbolic::Expr;
 
 pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention, tile: &Tile) -> Printed {
     let [batch @ .., query, column] = own.axes.as_slice() else {
@@ -20,8 +20,6 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let [width, columns] = [&own.depth, &column.extent]
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    // A few queries are a link in a chain of small kernels.
-    let begins = if tile.by == Multiplier::Few { Begins::WithNext } else { Begins::AtOnce };
     let (function, header) = match tile.by {
         Multiplier::Few | Multiplier::FewUnits => {
             (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h")
@@ -74,12 +72,5 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         scalar(&batches),
         if tile.copiers > 0 { in_roles("TileRings", &units) } else { units },
     );
-    let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);
-    let launch = Launch {
-        shared: Expr::int(tile.shared),
-        copiers: tile.copiers,
-        cluster: tile.blocks,
-        ..Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, threads, MAX_BLOCKS)
-    };
-    Printed { begins, body, launch, headers: vec![header] }
+    Printed { body, headers: vec![header] }
 }

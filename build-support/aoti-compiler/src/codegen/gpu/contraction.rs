@@ -1,7 +1,7 @@
 //! Contractions as device code: tiles over blocks, operands as the values that templates read them by, the epilogue as a
 //! lambda.
 
-use super::{Begins, Launch, MAX_BLOCKS, MapArgument, Printed, index_type};
+use super::{MAPS, Printed, index_type};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -9,10 +9,10 @@ use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::kernels::gemm::multiplier::Asked;
-use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
+use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
-use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage, Storage};
-use crate::symbolic::{Expr, NoRanges, Symbol};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
+use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
 
 /// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`.
@@ -57,15 +57,6 @@ pub(super) fn offset(operand: &MatrixOperand) -> String {
     if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) }
 }
 
-/// A launch of one block for each tile of each batch, or of as many as share one.
-fn launch(batches: &Expr, rows: &Expr, columns: &Expr, tile: &Tile) -> Launch {
-    let tiles = |size: &Expr, step: i64| size.ceil_div(&Expr::int(step), &NoRanges);
-    let units = &(batches * &tiles(rows, tile.rows)) * &tiles(columns, tile.columns);
-    let launch = Launch::of(&(&units * tile.blocks), 1, tile.threads, MAX_BLOCKS);
-    let shared = Expr::int(tile.shared);
-    Launch { shared, cluster: tile.blocks, copiers: tile.copiers, stays: tile.copiers > 0, ..launch }
-}
-
 /// The loop over tiles around the call of the template.
 fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     let index = index_type(tile.index);
@@ -99,15 +90,12 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
     call.open(types(dtype), |name| (*name).to_owned()) + ",\n"
 }
 
-/// Whether columns of weights are on their way before the kernel begins: they are the same in every run, so earlier kernels may
-/// still write. Only where a few rows are multiplied the weights are what takes the time.
-fn comes_early(program: &Program, matmul: &MatMul, tile: &Tile) -> bool {
-    let is_constant = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
-    let by_depth = matmul.by_depth() == [true, true];
-    tile.by.row().is_of_few && is_constant && by_depth
-}
-
-pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> Printed {
+pub(super) fn matmul(
+    program: &Program,
+    parameters: &Parameters,
+    matmul: &MatMul,
+    (tile, launch): (&Tile, &Launch),
+) -> Printed {
     let index = index_type(tile.index);
     let rank = matmul.axes.len();
     let (batch, matrix) = matmul.axes.split_at(rank - 2);
@@ -115,14 +103,14 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
     let (a, b) = (&matmul.a, &matmul.b);
     let by_depth = matmul.by_depth();
-    let maps = if tile.copiers > 0 { map_arguments(program, matmul, tile, by_depth) } else { vec![] };
     let operand = |position: usize, operand: &MatrixOperand, outer: &Expr, depth: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
         let (element, by_depth) = (type_name(program.buffers[operand.buffer].dtype), by_depth[position]);
         let (start, outer, depth) = (offset(operand), scalar(outer), scalar(depth));
         let matrix =
             format!("Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {outer}, {depth}}}");
-        let Some(MapArgument { name, map, .. }) = maps.get(position) else { return matrix };
+        let Some(MapArgument { map, .. }) = launch.maps.get(position) else { return matrix };
+        let name = MAPS[position];
         let batch: Vec<String> = map.batches.iter().map(|symbol| symbol_name(*symbol)).collect();
         let count = batch.len();
         format!(
@@ -130,7 +118,7 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
             batch.join(", ")
         )
     };
-    let early = comes_early(program, matmul, tile);
+    let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
     let call = format!(
         "{}{}    {},\n    {},\n\
@@ -149,27 +137,7 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     );
     let units = tiles(&batches, tile, &call);
     let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
-    Printed {
-        begins: if early { Begins::Itself } else { Begins::AtOnce },
-        body: sizes + &units,
-        launch: Launch { maps, ..launch(&batches, &row.extent, &column.extent, tile) },
-        headers: vec![(tile.by.row().header)(tile)],
-    }
-}
-
-/// The maps by which the copy engine brings pieces of both operands.
-fn map_arguments(program: &Program, matmul: &MatMul, tile: &Tile, by_depth: [bool; 2]) -> Vec<MapArgument> {
-    let maps =
-        tensor_maps(program, matmul).expect("a verified schedule has copiers where operands have maps");
-    let named =
-        ["left_map", "right_map"].into_iter().zip([&matmul.a, &matmul.b]).zip([tile.rows, tile.columns]);
-    let all = named.zip(by_depth).zip(maps);
-    all.map(|((((name, operand), outers), by_depth), map)| {
-        let depth = ROW_BYTES / matmul.dtype.size() as i64;
-        let extents = if by_depth { [depth, outers] } else { [depth, depth] };
-        MapArgument { name, buffer: operand.buffer, map, extents }
-    })
-    .collect()
+    Printed { body: sizes + &units, headers: vec![(tile.by.row().header)(tile)] }
 }
 
 /// A convolution as a product of the weights and of the pixels of all images; the depth runs over input channels and taps.
@@ -224,12 +192,8 @@ pub(super) fn convolution(
         scalar(rows),
         scalar(columns),
     );
-    Printed {
-        begins: Begins::AtOnce,
-        body: prelude + &tiles(&groups, tile, &call),
-        launch: launch(&groups, rows, columns, tile),
-        headers: vec![(tile.by.row().header)(tile)],
-    }
+    let body = prelude + &tiles(&groups, tile, &call);
+    Printed { body, headers: vec![(tile.by.row().header)(tile)] }
 }
 
 /// The operand of weights, of which a group has `rows` rows.

@@ -3,10 +3,8 @@
 use super::{DeviceText, index_type, print_kernel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::{FunctionId, join_origins};
-use crate::codegen::run::{Call, Callees, Launch, LaunchPart, LaunchShape, Library, Operands};
-use crate::kernels::LibraryProduct;
-use crate::kernels::gemm::library::library_product;
-use crate::loops::{KernelId, KernelKind};
+use crate::codegen::run::{Call, Callees, Launch, LaunchPart, Library, Operands};
+use crate::loops::KernelId;
 use crate::names::{Language, Namer};
 use crate::schedule::Schedule;
 use crate::symbolic::{RangeTable, Symbol};
@@ -39,25 +37,23 @@ impl<'a> Functions<'a> {
 
 impl Library for Functions<'_> {
     fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands {
-        let mut parts = Vec::new();
-        let (mut buffers, mut sizes) = (Vec::new(), Vec::new());
+        let (mut buffers, mut sizes, mut launches) = (Vec::new(), Vec::new(), Vec::new());
         for text in print_kernel(schedule, id) {
             (buffers, sizes) = (text.arguments.clone(), text.symbols.clone());
-            parts.push(self.part(schedule, id, text));
+            let launch = text.launch.clone();
+            launches.push((self.function(schedule, id, text), launch));
         }
-        let mut parts = parts.into_iter();
-        let (function, shape) = parts.next().expect("a kernel is launched");
+        let Some((function, _)) = launches.first() else { unreachable!("a kernel is launched") };
         let packed = schedule.choices[id].packed.clone();
-        Operands { function, buffers, packed, sizes, shape: Some(shape), then: parts.collect() }
+        Operands { function: *function, buffers, packed, sizes, launches }
     }
 }
 
 impl Functions<'_> {
     /// The function of one launch of a kernel.
-    fn part(&mut self, schedule: &Schedule, id: KernelId, text: DeviceText) -> (FunctionId, LaunchShape) {
-        let launch = text.launch.clone();
-        let threads = u32::try_from(launch.threads).expect("blocks have at most 1024 threads");
+    fn function(&mut self, schedule: &Schedule, id: KernelId, text: DeviceText) -> FunctionId {
         let key = text.definition("", "");
+        let shared = text.launch.shared.interval(self.ranges).max;
         let function = match self.by_text.get(&key) {
             Some(&id) => {
                 join_origins(&mut self.all[id].text.origins, &text.origins);
@@ -70,26 +66,9 @@ impl Functions<'_> {
                 id
             }
         };
-        let shared = launch.shared.interval(self.ranges).max;
         self.all[function].shared = self.all[function].shared.max(shared);
-        let shape = LaunchShape {
-            blocks: launch.blocks,
-            threads,
-            shared: launch.shared,
-            scratch: launch.scratch,
-            stays: launch.stays,
-            maps: launch.maps,
-            product: product(schedule, id),
-        };
-        (function, shape)
+        function
     }
-}
-
-/// What a library is asked for instead of a kernel, where one was chosen.
-fn product(schedule: &Schedule, id: KernelId) -> Option<LibraryProduct> {
-    let KernelKind::MatMul(matmul) = &schedule.program.kernels[id].kind else { return None };
-    let is_chosen = schedule.choices[id].algorithm.library().is_some();
-    is_chosen.then(|| library_product(&schedule.program, matmul)).flatten()
 }
 
 impl Callees for Functions<'_> {

@@ -18,11 +18,11 @@ use super::c_family::starts::Started;
 use super::c_family::terms::WIDEST_ACCESS;
 use super::headers::Header;
 use crate::graph::Origin;
-use crate::kernels::gemm::tensor_map::TensorMap;
+use crate::kernels::launch::{Launch, Trigger};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::symbolic::{Expr, NoRanges, Symbol};
+use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
 /// A device function, printed.
@@ -31,8 +31,7 @@ pub(super) struct DeviceText {
     pub(super) origins: Vec<Origin>,
     /// Parameter list.
     pub(super) declaration: String,
-    begins: Begins,
-    /// Everything between the braces, but for what `begins` adds.
+    /// Everything between the braces, but for what the launch's trigger adds.
     pub(super) body: String,
     /// Buffers that the caller passes, in order, and where they begin, in elements.
     pub(super) arguments: Vec<(BufferId, Expr)>,
@@ -46,69 +45,8 @@ pub(super) struct DeviceText {
     pub(super) headers: Vec<&'static str>,
 }
 
-/// How a device function is launched.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Launch {
-    /// Blocks.
-    pub(super) blocks: Expr,
-    /// Threads of a block.
-    pub(super) threads: i64,
-    /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
-    pub(super) copiers: i64,
-    /// Blocks that run as a cluster, where the device has such.
-    pub(super) cluster: i64,
-    /// Bytes of shared memory beside what the text declares.
-    pub(super) shared: Expr,
-    /// Bytes of scratch in device memory, which is an argument before the buffers.
-    pub(super) scratch: Option<Expr>,
-    /// Whether there are no more blocks than multiprocessors, where the code of a device has the role of copiers: a block then
-    /// has what it needs next brought while it finishes.
-    pub(super) stays: bool,
-    /// Maps of tensors, which are arguments before all others.
-    pub(super) maps: Vec<MapArgument>,
-}
-
-/// A map of a tensor by which the copy engine finds boxes of it.
-#[derive(Clone, PartialEq, Debug)]
-pub(in crate::codegen) struct MapArgument {
-    /// Its name in the kernel.
-    pub(in crate::codegen) name: &'static str,
-    /// The buffer.
-    pub(in crate::codegen) buffer: BufferId,
-    /// The map, from where the kernel is given the buffer.
-    pub(in crate::codegen) map: TensorMap,
-    /// Elements of a box along the first two axes.
-    pub(in crate::codegen) extents: [i64; 2],
-}
-
-impl Launch {
-    /// So many units, of which a block takes `per_block` at a time.
-    fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
-        let blocks = units.ceil_div(&Expr::int(per_block), &NoRanges);
-        let blocks = blocks.minimum(&Expr::int(most));
-        Launch {
-            blocks,
-            threads,
-            copiers: 0,
-            cluster: 1,
-            shared: Expr::int(0),
-            scratch: None,
-            stays: false,
-            maps: vec![],
-        }
-    }
-
-    fn is_small(&self) -> bool {
-        self.blocks.as_int().is_some_and(|blocks| blocks <= SMALL_LAUNCH)
-    }
-}
-
-/// Blocks of a launch at most at whose beginning the next kernel may come: that many leave room on all multiprocessors alike.
-const SMALL_LAUNCH: i64 = 8;
-/// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
-const MAX_BLOCKS: i64 = 1 << 20;
-/// Blocks of a launch at most whose blocks have scratch in device memory.
-const SCRATCH_BLOCKS: i64 = 512;
+/// The parameters for maps of tensors, in the order of the operands.
+const MAPS: [&str; 2] = ["left_map", "right_map"];
 
 /// Buffers of a kernel are apart, so that it may read ahead of what it writes: those that are written are said to be. Of what it
 /// only reads, compilers make loads through a cache that is not kept coherent while a kernel runs, and a kernel that was
@@ -128,22 +66,9 @@ fn index_type(width: IndexWidth) -> &'static str {
     }
 }
 
-/// Where a kernel waits for what earlier kernels write, and lets the next one come.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Begins {
-    /// Before its body; the next one may come at its end.
-    AtOnce,
-    /// Before its body; the next one may come at the same time.
-    WithNext,
-    /// In its template, behind what does not depend on earlier kernels.
-    Itself,
-}
-
-/// Body, launch and headers of a kernel, as its kind's printer gives them.
+/// Body and headers of a function, as its kind's printer gives them.
 struct Printed {
-    begins: Begins,
     body: String,
-    launch: Launch,
     headers: Vec<&'static str>,
 }
 
@@ -157,16 +82,17 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
         unreachable!("a schedule for GPUs maps its kernels to blocks of threads")
     };
     let parameters = Parameters::new(program, kernel);
+    let launches = &schedule.launches[id];
     let printed = match (&kernel.kind, mapping) {
         (KernelKind::Nest(nest), GpuMapping::Scatter(own)) => {
-            return scatter::print(program, &parameters, nest, own)
-                .into_iter()
-                .map(|printed| device_text(&parameters, &started, mapping, printed))
+            let all = scatter::print(program, &parameters, nest, own).into_iter().zip(launches);
+            return all
+                .map(|(own, launch)| device_text(&parameters, &started, (mapping, launch), own))
                 .collect();
         }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
         (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
-            contraction::matmul(program, &parameters, matmul, tile)
+            contraction::matmul(program, &parameters, matmul, (tile, &launches[0]))
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
             windows::print(program, &parameters, conv, tile)
@@ -192,33 +118,32 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             unreachable!("a verified schedule maps kernels as their kind is mapped")
         }
     };
-    vec![device_text(&parameters, &started, mapping, printed)]
+    vec![device_text(&parameters, &started, (mapping, &launches[0]), printed)]
 }
 
 /// The function of one launch of a kernel.
 fn device_text(
     parameters: &Parameters,
     started: &Started,
-    mapping: &GpuMapping,
+    (mapping, launch): (&GpuMapping, &Launch),
     mut printed: Printed,
 ) -> DeviceText {
     let kernel = &started.kernel;
     let called: BTreeSet<Header> = headers_of_terms(kernel).collect();
     printed.headers.extend(called.into_iter().map(Header::file));
-    let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());
+    let scratch = launch.takes_scratch.then(|| "char *scratch".to_owned());
     let list = parameters.list(&pointer, index_type(mapping.index()));
-    let maps = printed.launch.maps.iter().map(|map| format!("AOTI_TENSOR_MAP {}", map.name));
+    let maps = MAPS.iter().take(launch.maps.len()).map(|name| format!("AOTI_TENSOR_MAP {name}"));
     let declaration: Vec<String> =
         ["Run run".to_owned()].into_iter().chain(maps).chain(scratch).chain(list).collect();
     DeviceText {
         origins: kernel.origins.clone(),
         declaration: declaration.join(", "),
-        begins: printed.begins,
         body: printed.body,
         arguments: parameters.arguments().map(|buffer| (buffer, started.start(buffer))).collect(),
         symbols: parameters.symbols().collect(),
         index: mapping.index(),
-        launch: printed.launch,
+        launch: launch.clone(),
         headers: printed.headers,
     }
 }
@@ -233,11 +158,11 @@ impl DeviceText {
             (copiers, _) => format!("AOTI_ROLES_KERNEL({threads}, {copiers})"),
         };
         let (begin, call_next) = ("begin_kernel();\n", "let_next_kernel_come();\n");
-        let (first, last) = match (self.begins, self.launch.is_small()) {
-            (Begins::AtOnce, false) => (begin.to_owned(), call_next),
-            (Begins::AtOnce, true) | (Begins::WithNext, _) => (format!("{call_next}{begin}"), ""),
-            // Nor does it end before them where it has nothing to do.
-            (Begins::Itself, _) => (String::new(), begin),
+        let (first, last) = match self.launch.trigger {
+            Trigger::AtEnd => (begin.to_owned(), call_next),
+            Trigger::AtStart => (format!("{call_next}{begin}"), ""),
+            // It does not end before earlier kernels where it has nothing to do.
+            Trigger::InTemplate => (String::new(), begin),
         };
         let statements = format!("(void)run;\n{first}{}{last}", self.body);
         format!(

@@ -1,6 +1,6 @@
 //! Loop nests as device code: units of work over blocks and threads, stages shared out among a team.
 
-use super::{Begins, Launch, MAX_BLOCKS, Printed, SCRATCH_BLOCKS, index_type};
+use super::{Printed, index_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -13,19 +13,7 @@ use std::fmt::Write;
 
 pub(super) fn print(program: &Program, parameters: &Parameters, nest: &Nest, teams: &Teams) -> Printed {
     let printer = Printer { program, parameters, nest, teams, index: index_type(teams.index) };
-    let (rows, bytes) = printer.rows();
-    let most = if bytes.is_some() && teams.rows == Rows::Scratch { SCRATCH_BLOCKS } else { MAX_BLOCKS };
-    let units = teams.units(nest);
-    let mut launch = Launch::of(&units, teams.per_block(), teams.threads(), most);
-    if let Some(bytes) = bytes {
-        let bytes = &bytes * teams.places;
-        match teams.rows {
-            Rows::Shared => launch.shared = bytes,
-            Rows::Registers => {}
-            Rows::Scratch => launch.scratch = Some(&bytes * SCRATCH_BLOCKS),
-        }
-    }
-    Printed { begins: Begins::AtOnce, body: printer.function(&units, &rows), launch, headers: vec![] }
+    Printed { body: printer.function(&teams.units(nest), &printer.rows()), headers: vec![] }
 }
 
 struct Printer<'a> {
@@ -37,8 +25,8 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Declarations of a position's rows, and their bytes.
-    fn rows(&self) -> (String, Option<Expr>) {
+    /// Declarations of a position's rows.
+    fn rows(&self) -> String {
         let (mut text, mut offset) = (String::new(), Expr::int(0));
         for (id, name) in self.parameters.rows() {
             let buffer = &self.program.buffers[id];
@@ -48,20 +36,20 @@ impl Printer<'_> {
             offset = &offset + &row_bytes(&buffer.shape[outer..], buffer.dtype);
         }
         if text.is_empty() {
-            return (text, None);
+            return text;
         }
         let bytes = scalar(&offset);
         let memory = match self.teams.rows {
             Rows::Shared => format!(
                 "AOTI_DYNAMIC_SHARED(shared);\nchar *const rows = shared + team.place() * ({bytes});\n"
             ),
-            Rows::Registers => return (self.own_rows(), None),
+            Rows::Registers => return self.own_rows(),
             Rows::Scratch => format!(
                 "char *const rows = scratch + (i64(block_index()) * {} + team.place()) * ({bytes});\n",
                 self.teams.places
             ),
         };
-        (memory + &text, Some(offset))
+        memory + &text
     }
 
     /// Declarations of rows that stay with the threads that write them.

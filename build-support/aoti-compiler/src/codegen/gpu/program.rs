@@ -52,8 +52,9 @@ pub(in crate::codegen) fn print(
 ) -> Printed {
     let identifier = names::identifier(&schedule.program.name);
     let planned = plan_with(schedule, ranges, Functions::new(ranges), std::mem::take(layout));
+    let header = if planned.run.exchanges().is_empty() { "host" } else { "collective" };
     let host = format!(
-        "{}#include \"aoti/gpu/host.h\"\n\nusing namespace aoti;\nusing namespace aoti::gpu;\n\n\
+        "{}#include \"aoti/gpu/{header}.h\"\n\nusing namespace aoti;\nusing namespace aoti::gpu;\n\n\
          extern \"C\" int32_t aoti_{symbol}_{}_run(DeviceRun &run) {{\n{}}}\n",
         comment(&format!("Runs the model `{identifier}` on a GPU, written by cargo-aoti.")),
         vendor.device(),

@@ -1,15 +1,16 @@
 //! Row operations: calls of the templates in `rows.h`, `gpu/scan.h` and `gpu/sort.h`.
 
-use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Printed, index_type};
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
-use crate::kernels::axis_ops::{matrix_bytes, sorting};
+use crate::kernels::axis_ops::launch::{bytes_of_matrix, fits_block, run_length};
+use crate::kernels::axis_ops::sorting;
 use crate::kernels::mapping::IndexWidth;
 use crate::loops::{RowOp, RowOperation, Sorting};
-use crate::symbolic::{Expr, NoRanges};
+use crate::symbolic::Expr;
 
 /// Runs that are sorted by blocks, or merged by all threads.
 fn sort(
@@ -17,46 +18,35 @@ fn sort(
     rows: &RowOperation,
     sorting: &Sorting,
     (threads, at_once): (i64, i64),
-) -> (String, Launch) {
+) -> String {
     let element = type_name(rows.dtype);
     let (outer, length, inner) = (scalar(&rows.outer), scalar(&rows.length), scalar(&rows.inner));
     let input = parameters.buffer(rows.inputs[0]);
     let outputs = format!("{}, {}", parameters.buffer(rows.outputs[0]), parameters.buffer(rows.outputs[1]));
     let places = rows.inputs.get(1).map(|own| parameters.buffer(*own));
-    let run = sorting.run.map_or(rows.length.clone(), Expr::int);
+    let run = run_length(rows, sorting);
     let kept = sorting.kept.map_or(run.clone(), Expr::int);
     let sizes = format!("{outer}, {length}, {inner}, {}, {}", scalar(&run), scalar(&kept));
     let descending = sorting.descending;
-    let count = &rows.outer * &rows.inner;
     if let (Some(merged), Some(places)) = (sorting.merged, &places) {
         let kept = scalar(&sorting.results(&rows.length));
-        let body = format!(
+        return format!(
             "merge_runs<{threads}, {element}, {descending}>({input}, {places}, {outputs}, {outer}, {length}, {inner}, {kept}, {merged});\n"
         );
-        let chunks = rows.length.ceil_div(&Expr::int(sorting::results_of_block(threads)), &NoRanges);
-        return (body, Launch::of(&(&count * &chunks), at_once, threads, MAX_BLOCKS));
     }
     let capacity = sorting::capacity(threads, at_once).unwrap_or_default();
-    let fits = run.as_int().is_some_and(|run| run <= capacity);
     let places = places.unwrap_or("NoPlaces{}");
     let in_block = format!(
         "sort_runs<{threads}, {at_once}, {element}, {descending}>({input}, {places}, {outputs}, {sizes});\n"
     );
-    let runs = rows.length.ceil_div(&run.maximum(&Expr::int(1)), &NoRanges);
-    let launch = Launch::of(&(&count * &runs), at_once, threads, MAX_BLOCKS);
-    if fits {
-        return (in_block, launch);
+    if fits_block(&run, (threads, at_once)) {
+        return in_block;
     }
     let kept = scalar(&sorting.results(&rows.length));
-    let body = format!(
+    format!(
         "if ({length} <= {capacity})\n  {in_block}else\n  sort_long_rows<{threads}, {element}, {descending}>({input}, {outputs}, scratch, {outer}, {length}, {inner}, {kept});\n"
-    );
-    // Positions of a row are merged between two arrays.
-    (body, Launch { scratch: Some(&(&count * &rows.length) * 16), ..launch })
+    )
 }
-
-/// Bytes of a line of the cache.
-const LINE: i64 = 64;
 
 pub(super) fn print(
     parameters: &Parameters,
@@ -69,10 +59,8 @@ pub(super) fn print(
     let output = |index: usize| parameters.buffer(rows.outputs[index]);
     let element = type_name(rows.dtype);
     let (outer, length, inner) = (scalar(&rows.outer), scalar(&rows.length), scalar(&rows.inner));
-    let count = &rows.outer * &rows.inner;
     let sizes = format!("{outer}, {length}, {inner}");
-    let launch = Launch::of(&count, at_once, threads, MAX_BLOCKS);
-    let (body, launch) = match &rows.op {
+    let body = match &rows.op {
         RowOp::Scan(op) => {
             let combine = match op {
                 ScanOp::Sum => "ScanSum",
@@ -89,39 +77,29 @@ pub(super) fn print(
                 "scan"
             };
             let arguments = arguments.join(", ");
-            let body = if at_once == 1 {
+            if at_once == 1 {
                 format!("{function}_rows<{threads}, {combine}, {element}>({arguments}, {sizes});\n")
             } else {
                 format!("{function}<{combine}, {element}>(run, {arguments}, {sizes});\n")
-            };
-            (body, launch)
+            }
         }
         RowOp::Sort(sorting) => sort(parameters, rows, sorting, (threads, at_once)),
         RowOp::Matrices(routine) => {
-            // Each matrix has memory of its own, which no two share a line of.
-            let bytes = &matrix_bytes(*routine, rows).ceil_div(&Expr::int(LINE), &NoRanges) * LINE;
+            let bytes = bytes_of_matrix(*routine, rows);
             let memory = if bytes.is(0) { "nullptr" } else { "scratch" };
             let function = if at_once == 1 { "matrices_of_blocks" } else { "matrices" };
             let body = matrices(function, parameters, rows, *routine, (memory, &scalar(&bytes)));
-            let launch = Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS);
-            let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
-            return Printed {
-                begins: Begins::AtOnce,
-                body,
-                launch: Launch { scratch, ..launch },
-                headers: vec!["linalg.h"],
-            };
+            return Printed { body, headers: vec!["linalg.h"] };
         }
         RowOp::Fourier(_) => unreachable!("products have taken its place"),
         RowOp::SearchSorted { right } => {
-            let body = format!(
+            format!(
                 "search_sorted<{element}, {right}>(run, {}, {}, {}, {sizes});\n",
                 name(0),
                 name(1),
                 output(0)
-            );
-            (body, launch)
+            )
         }
     };
-    Printed { begins: Begins::AtOnce, body, launch, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
+    Printed { body, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
 }

@@ -1,80 +1,44 @@
 //! Scatters whose updates may meet: what each does, as functions, and the calls of `gpu/scatter.h` for them. Some take several
 //! launches.
 
-use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Printed, index_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, WIDEST_ACCESS, type_name};
-use crate::constants;
-use crate::graph::{Combine, ranges_of};
+use crate::graph::Combine;
 use crate::kernels::mapping::{IndexWidth, Meeting, Scattering};
-use crate::loops::scatter::{PartOf, Scatter};
+use crate::kernels::nest::scatter::{DIGIT_BITS, Plan};
+use crate::loops::scatter::PartOf;
 use crate::loops::{Access, Axis, Effect, Nest, Program, Stage, TermId};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Updates that a block ranks at a time (`kRanked`), that a block sorts at a time (`kSortTile`), and values of the digits that
-/// it sorts them by (`kDigits`), as bits.
-const RANKED: i64 = constants::RANKED;
-const SORT_TILE: i64 = constants::SORT_TILE;
-const DIGIT_BITS: i64 = 8;
-/// Neighbouring updates that one thread adds up: fewer where there are few threads.
-const LONG_PIECE: i64 = 32;
-const SHORT_PIECE: i64 = 8;
-/// Threads from which on pieces are long.
-const MANY_THREADS: i64 = 1 << 14;
-/// Blocks of a launch that have sums of their own.
-const BIN_BLOCKS: i64 = 256;
-
+/// What each launch of a scatter does, in order.
 pub(super) fn print(
     program: &Program,
     parameters: &Parameters,
     nest: &Nest,
     mapping: &Scattering,
 ) -> Vec<Printed> {
-    let ranges = ranges_of(&program.symbols);
-    let own = Scatter::of(program, nest, &ranges).expect("a verified schedule scatters what is a scatter");
-    let (updates, slots) = (own.count(nest), own.slots());
-    let columns = own.width(nest).floor_div(&Expr::int(mapping.lanes));
-    let most = |expr: &Expr| expr.interval(&ranges).max;
-    let threads = most(&updates).saturating_mul(most(&columns)) / LONG_PIECE;
-    let piece = if threads >= MANY_THREADS { LONG_PIECE } else { SHORT_PIECE };
-    let passes = passes(most(&slots));
-    let printer = Printer { parameters, nest, mapping, own, updates, slots, columns, piece, passes };
-    let mut launches = match mapping.by {
+    let printer = Printer { parameters, nest, mapping, plan: Plan::new(program, nest, mapping) };
+    let bodies = match mapping.by {
         Meeting::Atomics => vec![printer.atomic()],
         Meeting::Bins(slots) => vec![printer.in_bins(slots)],
-        Meeting::Fixed => printer.fixed(),
-        Meeting::Last => printer.last(),
+        Meeting::Fixed => printer.fixed().into(),
+        Meeting::Last => printer.last().into(),
         Meeting::Ranked => std::iter::once(printer.ranked()).chain(printer.merged(0)).collect(),
         Meeting::Sorted => printer.sorted(),
     };
-    let scratch = printer.scratch();
-    launches.iter_mut().for_each(|printed| printed.launch.scratch.clone_from(&scratch));
-    launches
-}
-
-/// How many digits the numbers of so many destinations have.
-fn passes(slots: i64) -> i64 {
-    let bits = i64::from(64 - (slots.max(2) - 1).leading_zeros());
-    (bits + DIGIT_BITS - 1) / DIGIT_BITS
+    bodies.into_iter().map(|body| Printed { body, headers: vec!["gpu/scatter.h"] }).collect()
 }
 
 struct Printer<'a> {
     parameters: &'a Parameters<'a>,
     nest: &'a Nest,
     mapping: &'a Scattering,
-    own: Scatter,
-    updates: Expr,
-    slots: Expr,
-    /// Vectors of columns.
-    columns: Expr,
-    /// Neighbouring updates that one thread adds up.
-    piece: i64,
-    /// Digits of the largest destination, of which all may be sorted by.
-    passes: i64,
+    plan: Plan,
 }
 
 impl Printer<'_> {
@@ -82,10 +46,10 @@ impl Printer<'_> {
         index_type(self.mapping.index)
     }
 
-    fn word(&self) -> (&'static str, i64) {
+    fn word(&self) -> &'static str {
         match self.mapping.words {
-            IndexWidth::Narrow => ("u32", 4),
-            IndexWidth::Wide => ("u64", 8),
+            IndexWidth::Narrow => "u32",
+            IndexWidth::Wide => "u64",
         }
     }
 
@@ -102,7 +66,7 @@ impl Printer<'_> {
 
     /// The axis along the lanes of a column.
     fn vector(&self) -> Option<&Axis> {
-        let last = self.own.columns.last().filter(|_| self.mapping.lanes > 1)?;
+        let last = self.plan.own.columns.last().filter(|_| self.mapping.lanes > 1)?;
         Some(&self.nest.axes[*last])
     }
 
@@ -135,13 +99,13 @@ impl Printer<'_> {
 
     /// The number of an update's destination.
     fn key(&self) -> String {
-        let (indices, word) = (self.access().indirect.iter().map(|(term, _)| *term), self.word().0);
+        let (indices, word) = (self.access().indirect.iter().map(|(term, _)| *term), self.word());
         let (stage, places) = only(&self.nest.stages[0], &indices.collect::<Vec<_>>());
         let terms = self.context(&stage, None).print().uniform;
         let index = |term: TermId| format!("lane(stage0_t{}, 0)", places[&term]);
         let mut number = Vec::new();
-        for (place, part) in self.own.parts.iter().enumerate() {
-            let after = Expr::product(self.own.parts[place + 1..].iter().map(|part| &part.count));
+        for (place, part) in self.plan.own.parts.iter().enumerate() {
+            let after = Expr::product(self.plan.own.parts[place + 1..].iter().map(|part| &part.count));
             let value = match part.of {
                 PartOf::Axis(axis) => symbol_name(self.nest.axes[axis].symbol),
                 PartOf::Index(term) => index(term),
@@ -157,7 +121,7 @@ impl Printer<'_> {
             number.push(if after.is(1) { value } else { format!("{value} * ({})", scalar(&after)) });
         }
         let number = if number.is_empty() { "0".to_owned() } else { number.join(" + ") };
-        let axes = self.decoded(&self.own.updates, "update");
+        let axes = self.decoded(&self.plan.own.updates, "update");
         self.function("key", "", &format!("{axes}{terms}return {word}({number});\n"))
     }
 
@@ -168,13 +132,13 @@ impl Printer<'_> {
 
     /// What an update writes at a column.
     fn value(&self) -> String {
-        let (mut stage, places) = only(&self.nest.stages[0], &[self.own.value]);
-        stage.effects = vec![Effect::Accumulate { accumulator: 0, value: places[&self.own.value] }];
+        let (mut stage, places) = only(&self.nest.stages[0], &[self.plan.own.value]);
+        stage.effects = vec![Effect::Accumulate { accumulator: 0, value: places[&self.plan.own.value] }];
         let printed = self.context(&stage, self.vector().map(|axis| axis.symbol)).print();
         let body = format!(
             "constexpr Slot<0> slot{{}};\n{}{}{}{}{}",
-            self.decoded(&self.own.updates, "update"),
-            self.decoded(&self.own.columns, "column"),
+            self.decoded(&self.plan.own.updates, "update"),
+            self.decoded(&self.plan.own.columns, "column"),
             printed.uniform,
             printed.body,
             printed.effects
@@ -202,8 +166,8 @@ impl Printer<'_> {
 
     /// The element of a destination's column.
     fn at(&self) -> String {
-        let (index, word) = (self.index(), self.word().0);
-        let parts = &self.own.parts;
+        let (index, word) = (self.index(), self.word());
+        let parts = &self.plan.own.parts;
         let mut place = String::new();
         if parts.iter().all(|part| part.of == PartOf::Element) && !parts.is_empty() {
             place = format!("{index}(key)");
@@ -221,22 +185,22 @@ impl Printer<'_> {
             }
             place.push_str(&format!("({})", scalar(&self.column_offset())));
         }
-        let axes = self.decoded(&self.own.columns, "column");
+        let axes = self.decoded(&self.plan.own.columns, "column");
         let element = format!("out + ({place})");
         let lanes = usize::try_from(self.mapping.lanes).expect("lanes are few");
-        let bytes = (lanes * self.own.dtype.size()).min(WIDEST_ACCESS);
+        let bytes = (lanes * self.plan.own.dtype.size()).min(WIDEST_ACCESS);
         let element = if lanes > 1 { format!("aligned<{bytes}>({element})") } else { element };
         let body = format!("(void)key, (void)column;\n{axes}return {element};\n");
         format!(
             "const auto at = [&]({} *out, {word} key, {index} column) {{\n{}}};\n",
-            type_name(self.own.dtype),
+            type_name(self.plan.own.dtype),
             indent(&body, 1)
         )
     }
 
     /// The offset of a column in its destination.
     fn column_offset(&self) -> Expr {
-        let columns = self.axes(&self.own.columns);
+        let columns = self.axes(&self.plan.own.columns);
         let others = |symbol: Symbol| {
             let is_update =
                 self.nest.axes.iter().any(|axis| axis.symbol == symbol && !columns.contains(&axis));
@@ -246,11 +210,11 @@ impl Printer<'_> {
     }
 
     fn out(&self) -> String {
-        self.parameters.buffer(self.own.target).to_owned()
+        self.parameters.buffer(self.plan.own.target).to_owned()
     }
 
     fn op(&self) -> &'static str {
-        match self.own.combine {
+        match self.plan.own.combine {
             Combine::Add => "Added",
             Combine::Mul => "Multiplied",
             Combine::Max => "Largest",
@@ -259,69 +223,51 @@ impl Printer<'_> {
         }
     }
 
-    /// One launch with a thread for each unit.
-    fn launch(&self, units: &Expr, text: String) -> Printed {
-        let threads = Scattering::THREADS;
-        self.launch_of(Launch::of(units, threads, threads, MAX_BLOCKS), text)
-    }
-
-    fn launch_of(&self, launch: Launch, text: String) -> Printed {
-        Printed { begins: Begins::AtOnce, body: text, launch, headers: vec!["gpu/scatter.h"] }
-    }
-
-    fn units(&self) -> Expr {
-        &self.updates * &self.columns
-    }
-
     /// Sizes as the templates take them.
     fn counts(&self) -> String {
         let index = self.index();
-        format!("{index}({}), {index}({})", scalar(&self.updates), scalar(&self.columns))
+        format!("{index}({}), {index}({})", scalar(&self.plan.updates), scalar(&self.plan.columns))
     }
 
-    fn atomic(&self) -> Printed {
+    fn atomic(&self) -> String {
         let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
         let (op, counts) = (self.op(), self.counts());
         let call = format!("scatter_atomically<{op}>({out}, {counts}, key, value, at);\n");
-        self.launch(&self.units(), key + &value + &at + &call)
+        key + &value + &at + &call
     }
 
-    fn in_bins(&self, slots: i64) -> Printed {
+    fn in_bins(&self, slots: i64) -> String {
         let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
-        let (index, updates) = (self.index(), scalar(&self.updates));
+        let (index, updates) = (self.index(), scalar(&self.plan.updates));
         let call = format!("scatter_in_bins<{slots}>({out}, {index}({updates}), key, value, at);\n");
-        let threads = Scattering::THREADS;
-        // A thread has several updates, as each block adds up what all have.
-        let launch = Launch::of(&self.updates, threads * 4, threads, BIN_BLOCKS);
-        self.launch_of(launch, key + &value + &at + &call)
+        key + &value + &at + &call
     }
 
-    fn fixed(&self) -> Vec<Printed> {
+    fn fixed(&self) -> [String; 4] {
         let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
-        let (element, counts) = (type_name(self.own.dtype), self.counts());
-        let elements = &self.slots * &self.columns;
+        let (element, counts) = (type_name(self.plan.own.dtype), self.counts());
+        let elements = &self.plan.slots * &self.plan.columns;
         let sums = format!(
             "const FixedPoint sums((u32 *)(scratch + ({})), (u64 *)scratch, {});\n",
             scalar(&(&elements * 8)),
-            scalar(&self.updates)
+            scalar(&self.plan.updates)
         );
-        let all = format!("{counts}, {}({})", self.index(), scalar(&self.slots));
-        let calls = [
+        let all = format!("{counts}, {}({})", self.index(), scalar(&self.plan.slots));
+        [
             format!("{key}{sums}forget_sums(sums, {all}, key);\n"),
             format!("{key}{value}{sums}find_exponents<{element}>(sums, {counts}, key, value);\n"),
             format!("{key}{value}{sums}add_fixed<{element}>(sums, {counts}, key, value);\n"),
             format!("{key}{at}{sums}write_sums({out}, sums, {all}, key, at);\n"),
-        ];
-        calls.map(|text| self.launch(&self.units(), text)).into()
+        ]
     }
 
-    fn last(&self) -> Vec<Printed> {
-        let (key, out, word) = (self.key(), self.out(), self.word().0);
+    fn last(&self) -> [String; 3] {
+        let (key, out, word) = (self.key(), self.out(), self.word());
         let last = format!("{word} *const last = ({word} *)scratch;\n");
-        let updates = format!("{}({})", self.index(), scalar(&self.updates));
+        let updates = format!("{}({})", self.index(), scalar(&self.plan.updates));
         let each = |name: &str| {
             let call = format!("{name}_updates(last, {updates}, key);\n");
-            self.launch(&self.updates, format!("{key}{last}{call}"))
+            format!("{key}{last}{call}")
         };
         let call = format!(
             "write_last_updates<{}>({out}, last, {}, key, value, at);\n",
@@ -329,80 +275,40 @@ impl Printer<'_> {
             self.counts()
         );
         let write = format!("{key}{}{}{last}{call}", self.value(), self.at());
-        vec![each("forget"), each("find_last"), self.launch(&self.units(), write)]
-    }
-
-    /// Bytes of the parts of the scratch in which updates are grouped, in order.
-    fn areas(&self) -> Vec<(&'static str, Expr)> {
-        let word = self.word().1;
-        let list = &self.updates * word;
-        let pieces = self.updates.ceil_div(&Expr::int(self.piece), &NoRanges);
-        let element = i64::try_from(self.own.dtype.compute().size()).expect("elements are small");
-        let parts = &(&(&pieces * &self.columns) * self.mapping.lanes) * (2 * element);
-        let mut areas = vec![("keys0", list.clone()), ("order0", list.clone()), ("parts", parts)];
-        if self.mapping.by == Meeting::Sorted {
-            let tiles = self.updates.ceil_div(&Expr::int(SORT_TILE), &NoRanges);
-            areas.push(("counts", &tiles * (4 << DIGIT_BITS)));
-            areas.push(("totals", Expr::int(4 << DIGIT_BITS)));
-            if self.passes > 1 {
-                areas.extend([("keys1", list.clone()), ("order1", list)]);
-            }
-        }
-        areas
-    }
-
-    /// Where the parts of the scratch begin, and its size.
-    fn places(&self) -> (BTreeMap<&'static str, Expr>, Expr) {
-        let (mut places, mut end) = (BTreeMap::new(), Expr::int(0));
-        for (name, bytes) in self.areas() {
-            places.insert(name, end.clone());
-            end = &end + &(&bytes.ceil_div(&Expr::int(16), &NoRanges) * 16);
-        }
-        (places, end)
-    }
-
-    fn scratch(&self) -> Option<Expr> {
-        match self.mapping.by {
-            Meeting::Atomics | Meeting::Bins(_) => None,
-            Meeting::Fixed => Some(&(&self.slots * &self.columns) * 12),
-            Meeting::Last => Some(&self.slots * self.word().1),
-            Meeting::Ranked | Meeting::Sorted => Some(self.places().1),
-        }
+        [each("forget"), each("find_last"), write]
     }
 
     /// Declarations of parts of the scratch.
     fn declared(&self, names: &[(&str, &str)]) -> String {
-        let places = self.places().0;
+        let places = self.plan.places().0;
         let declared = names.iter().map(|(name, element)| {
             format!("{element} *const {name} = ({element} *)(scratch + ({}));\n", scalar(&places[name]))
         });
         declared.collect()
     }
 
-    fn ranked(&self) -> Printed {
-        let (word, bytes) = self.word();
+    fn ranked(&self) -> String {
+        let word = self.word();
         let areas = self.declared(&[("keys0", word), ("order0", word)]);
-        let text = format!(
+        format!(
             "{}{areas}AOTI_DYNAMIC_SHARED(shared);\nrank_updates(keys0, order0, ({word} *)shared, {}({}), key);\n",
             self.key(),
             self.index(),
-            scalar(&self.updates)
-        );
-        let launch = Launch::of(&self.updates, RANKED, Scattering::THREADS, MAX_BLOCKS);
-        self.launch_of(Launch { shared: &self.updates * bytes, ..launch }, text)
+            scalar(&self.plan.updates)
+        )
     }
 
     /// The passes of a sort, of which the lists of the last one are merged.
-    fn sorted(&self) -> Vec<Printed> {
-        let mut launches: Vec<Printed> = (0..self.passes).flat_map(|pass| self.pass(pass)).collect();
-        launches.extend(self.merged(self.passes - 1));
+    fn sorted(&self) -> Vec<String> {
+        let mut launches: Vec<String> = (0..self.plan.passes).flat_map(|pass| self.pass(pass)).collect();
+        launches.extend(self.merged(self.plan.passes - 1));
         launches
     }
 
     /// The launches that sort by one digit.
-    fn pass(&self, pass: i64) -> [Printed; 3] {
-        let (index, word, shift) = (self.index(), self.word().0, pass * DIGIT_BITS);
-        let updates = format!("{index}({})", scalar(&self.updates));
+    fn pass(&self, pass: i64) -> [String; 3] {
+        let (index, word, shift) = (self.index(), self.word(), pass * DIGIT_BITS);
+        let updates = format!("{index}({})", scalar(&self.plan.updates));
         // Lists take turns: those that the first pass writes are the first.
         let (to, from) = if pass % 2 == 0 { ("0", "1") } else { ("1", "0") };
         let (keys_to, order_to) = (format!("keys{to}"), format!("order{to}"));
@@ -423,30 +329,24 @@ impl Printer<'_> {
             "{counts}{keys}{lists}const auto order = [&]({index} i) {{ return {order}; }};\n\
              place_updates({keys_to}, {order_to}, counts, totals, {updates}, {shift}, key, order);\n"
         );
-        let threads = Scattering::THREADS;
-        let tiles = Launch::of(&self.updates, SORT_TILE, threads, MAX_BLOCKS);
-        // Without updates there is nothing to add up.
-        let rows =
-            Launch { blocks: &tiles.blocks.minimum(&Expr::int(1)) * (1 << DIGIT_BITS), ..tiles.clone() };
-        [self.launch_of(tiles.clone(), count), self.launch_of(rows, sum), self.launch_of(tiles, place)]
+        [count, sum, place]
     }
 
     /// The launches that add up what is grouped in the lists that a pass wrote.
-    fn merged(&self, pass: i64) -> Vec<Printed> {
-        let (word, out, op, counts) = (self.word().0, self.out(), self.op(), self.counts());
-        let (piece, lanes, element) = (self.piece, self.mapping.lanes, type_name(self.own.dtype));
+    fn merged(&self, pass: i64) -> [String; 2] {
+        let (word, out, op, counts) = (self.word(), self.out(), self.op(), self.counts());
+        let (piece, lanes, element) = (self.plan.piece, self.mapping.lanes, type_name(self.plan.own.dtype));
         let (keys, order) = (format!("keys{}", pass % 2), format!("order{}", pass % 2));
         let held = format!("Held<{element}, {lanes}>");
         let lists = self.declared(&[(&keys, word), (&order, word), ("parts", &held)]);
         let (value, at) = (self.value(), self.at());
-        let pieces = &self.updates.ceil_div(&Expr::int(piece), &NoRanges) * &self.columns;
         let each = format!(
             "{lists}{value}{at}merge_pieces<{piece}, {lanes}, {op}>({out}, parts, {keys}, {order}, {counts}, value, at);\n"
         );
         let all = format!(
             "{lists}{at}(void){order};\nmerge_parts<{piece}, {lanes}, {op}>({out}, parts, {keys}, {counts}, at);\n"
         );
-        vec![self.launch(&pieces, each), self.launch(&pieces, all)]
+        [each, all]
     }
 }
 
@@ -469,20 +369,4 @@ fn only(stage: &Stage, roots: &[TermId]) -> (Stage, BTreeMap<TermId, TermId>) {
         terms.push(typed);
     }
     (Stage { terms, ..Stage::default() }, places)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::headers::numbers::number;
-
-    #[test]
-    fn sizes_are_those_of_the_headers() {
-        assert_eq!(1 << DIGIT_BITS, number("gpu/scatter.h", "kDigits"));
-    }
-
-    #[test]
-    fn destinations_have_as_few_digits_as_they_can() {
-        assert_eq!([0, 1, 256, 257, 65_536, 65_537, i64::MAX].map(passes), [1, 1, 1, 2, 2, 3, 8]);
-    }
 }

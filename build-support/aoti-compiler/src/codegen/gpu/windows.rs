@@ -1,26 +1,24 @@
 //! Convolutions of few channels a group as device code: `gpu/windows.h` with the sizes of windows and blocks.
 
 use super::contraction::epilogue;
-use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Printed, index_type};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::symbol_name;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::kernels::conv::windows::{PixelBlock, PlaneBlock, WindowBlock, Windows, window_blocks};
+use crate::kernels::conv::windows::{PixelBlock, PlaneBlock, WindowBlock, Windows, block_of_tile};
 use crate::kernels::mapping::Tile;
 use crate::loops::{Channels, ConvShape, Convolution, Program};
-use crate::symbolic::{Expr, NoRanges};
+use crate::symbolic::Expr;
 
 pub(super) fn print(program: &Program, parameters: &Parameters, conv: &Convolution, tile: &Tile) -> Printed {
     let (shape, index) = (ConvShape::new(program, conv), index_type(tile.index));
     let windows = Windows::of_kernel(program, conv).expect("a verified tile has windows");
-    let block = window_blocks(program, conv).into_iter();
-    let block = block.into_iter().find(|block| block.tile() == [tile.rows, tile.columns]);
-    let block = block.expect("a verified tile is one of these");
+    let block = block_of_tile(program, conv, tile).expect("a verified tile is one of these");
     let (stage, pixel) = merge_pixels(conv);
     let is_last = conv.output_channels == Channels::Last;
-    let (call, units) = match block {
+    let call = match block {
         WindowBlock::Pixels(own) => pixels(&windows, &own, &shape, is_last),
         WindowBlock::Planes(own) => planes(&windows, &own, &shape, is_last),
     };
@@ -41,12 +39,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, conv: &Convoluti
         indent(&epilogue(parameters, &stage, vector), 3),
         element = type_name(conv.dtype),
     );
-    Printed {
-        begins: Begins::AtOnce,
-        body,
-        launch: Launch::of(&units, 1, tile.threads, MAX_BLOCKS),
-        headers: vec!["gpu/windows.h"],
-    }
+    Printed { body, headers: vec!["gpu/windows.h"] }
 }
 
 fn template(block: &WindowBlock) -> &'static str {
@@ -64,32 +57,23 @@ fn window(windows: &Windows) -> String {
     format!("Window<{own}, {each}, {deep}, {high}, {wide}, {down}, {across}, {far_down}, {far_across}>")
 }
 
-fn pieces(size: &Expr, step: i64) -> Expr {
-    size.ceil_div(&Expr::int(step), &NoRanges)
-}
-
-/// Arguments of the template that has channels last, and how many units there are.
-fn pixels(windows: &Windows, block: &PixelBlock, shape: &ConvShape, is_last: bool) -> (String, Expr) {
+/// Arguments of the template that has channels last.
+fn pixels(windows: &Windows, block: &PixelBlock, shape: &ConvShape, is_last: bool) -> String {
     let threads = WindowBlock::Pixels(*block).threads();
     let PixelBlock { lanes, side, outputs } = block;
     let again = windows.again(block, shape);
-    let [deep, high, wide] = &shape.output;
-    let strips = &(&(&shape.batch * deep) * high) * &pieces(wide, *outputs);
-    let units = &pieces(&shape.out_channels, lanes * side) * &pieces(&strips, threads / side * again);
-    (format!("{lanes}, {side}, {outputs}, {again}, {threads}, {is_last}"), units)
+    format!("{lanes}, {side}, {outputs}, {again}, {threads}, {is_last}")
 }
 
 /// The same where channels are first.
-fn planes(windows: &Windows, block: &PlaneBlock, shape: &ConvShape, is_last: bool) -> (String, Expr) {
+fn planes(windows: &Windows, block: &PlaneBlock, shape: &ConvShape, is_last: bool) -> String {
     let threads = WindowBlock::Planes(*block).threads();
     let PlaneBlock { groups, rows, columns, own, channels } = block;
-    let [deep, high, wide] = &shape.output;
+    let [_, _, wide] = &shape.output;
     let load = windows.load(&shape.input[2]);
     // Tiles begin at multiples of four columns.
     let shift = if load < 4 { 0 } else { (-shape.padding[2]).rem_euclid(4) };
     let is_whole = |lanes: &i64| !is_last && wide.modulo(&Expr::int(*lanes)).is(0) && columns % lanes == 0;
     let lanes = [4, 2].into_iter().find(is_whole).unwrap_or(1);
-    let tiles = &(&pieces(high, *rows) * &pieces(wide, *columns)) * deep;
-    let units = &tiles * &pieces(&(&shape.batch * shape.groups), *groups);
-    (format!("{groups}, {rows}, {columns}, {own}, {channels}, {shift}, {load}, {lanes}, {threads}"), units)
+    format!("{groups}, {rows}, {columns}, {own}, {channels}, {shift}, {load}, {lanes}, {threads}")
 }

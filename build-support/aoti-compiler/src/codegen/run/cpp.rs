@@ -1,13 +1,16 @@
 //! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
-use super::{Action, Allocate, Assert, Call, Condition, Launch, Map, Place, Pointer, Read, RunPlan};
+use super::{
+    Action, Allocate, Assert, Call, Condition, Exchange, Launch, Map, Place, Pointer, Read, RunPlan,
+};
 use crate::codegen::c_family::expr::{
     checked, condition as condition_text, scalar, symbol_name, worker_bytes,
 };
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::codegen::foreign::comment;
+use crate::codegen::foreign::{comment, literal};
+use crate::graph::{Collective, CollectiveKind, RankReduction};
 use crate::kernels::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
@@ -113,6 +116,7 @@ impl<C: Callees> Printer<'_, C> {
                 let arguments = self.arguments(&launch.call);
                 format!("{made}{library}{head}{given}{arguments}); {}", comment(&note))
             }
+            Action::Exchange(own) => self.exchange(own),
             Action::Read(Read { from, symbol, range, failure }) => {
                 let (name, from) = (symbol_name(*symbol), pointer(from));
                 let [min, max] = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
@@ -153,6 +157,42 @@ impl<C: Callees> Printer<'_, C> {
                 indent(&self.actions(body), 1)
             ),
         }
+    }
+
+    fn exchange(&self, own: &Exchange) -> String {
+        let Exchange { kernel, collective: Collective { kind, group }, input, given, output, made, failure } =
+            own;
+        let kernel = kernel.as_u32();
+        let lists = match kind {
+            CollectiveKind::AllToAll { send, receive } => Some([("send", send), ("receive", receive)]),
+            CollectiveKind::AllReduce(_)
+            | CollectiveKind::AllGather { .. }
+            | CollectiveKind::ReduceScatter { .. }
+            | CollectiveKind::Broadcast { .. } => None,
+        };
+        let list = |(name, sizes): (&str, &Vec<Expr>)| {
+            let sizes: Vec<String> = sizes.iter().map(scalar).collect();
+            format!("const i64 {name}_{kernel}[] = {{{}}};\n", sizes.join(", "))
+        };
+        let blocks = match lists {
+            Some(_) => format!("send_{kernel}, receive_{kernel}"),
+            None => "nullptr, nullptr".to_owned(),
+        };
+        let root = if let CollectiveKind::Broadcast { root } = kind { *root } else { 0 };
+        format!(
+            "{}if (!exchange(run, {kernel}, {{AOTI_{}, {}, {}, {}, {root}, {}, {}, {}, {blocks}}}, {}, {})) return {};\n",
+            lists.into_iter().flatten().map(list).collect::<String>(),
+            kind.name().to_uppercase(),
+            kind.reduction().map_or(0, RankReduction::code),
+            input.dtype.code(),
+            kind.ranks().unwrap_or(0),
+            literal(group),
+            scalar(given),
+            scalar(made),
+            pointer(input),
+            pointer(output),
+            self.code(*failure)
+        )
     }
 
     /// What a kernel is given besides the run, a comma before each.
@@ -210,6 +250,10 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
                 symbols_of_call(call, symbols);
                 grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
                 maps.iter().for_each(|map| symbols_of_map(map, symbols));
+            }
+            Action::Exchange(Exchange { collective, input, given, output, made, kernel: _, failure: _ }) => {
+                collective.kind.sizes().chain([given, made]).for_each(|size| size.collect_symbols(symbols));
+                [input, output].into_iter().for_each(|tensor| symbols_of_pointer(tensor, symbols));
             }
             Action::Read(Read { from, symbol, .. }) => {
                 symbols_of_pointer(from, symbols);

@@ -124,7 +124,12 @@ pub(super) fn count(actions: &[Action]) -> usize {
         Action::Allocate(Allocate { late, .. }) => late.as_u32() as usize + 1,
         Action::If { then: first, otherwise: second, .. }
         | Action::Loop { condition: first, body: second, .. } => count(first).max(count(second)),
-        Action::Call(_) | Action::Launch(_) | Action::Read(_) | Action::Assert(_) | Action::Free(_) => 0,
+        Action::Call(_)
+        | Action::Launch(_)
+        | Action::Exchange(_)
+        | Action::Read(_)
+        | Action::Assert(_)
+        | Action::Free(_) => 0,
     };
     actions.iter().map(own).max().unwrap_or(0)
 }

@@ -13,12 +13,12 @@ pub mod text;
 
 pub(super) use cpp::{Callees, run_body, run_functions};
 pub use plan::of_schedule;
-pub(super) use plan::{LaunchShape, Library, Operands, Planned, fixed_bytes, plan, plan_with};
+pub(super) use plan::{Library, Operands, Planned, fixed_bytes, plan, plan_with};
 
 use super::functions::FunctionId;
 use super::weights::{Expansion, expanded_bytes};
 use crate::dtype::DType;
-use crate::graph::{Guard, Origin};
+use crate::graph::{Collective, Guard, Origin};
 use crate::kernels::Scratch;
 use crate::loops::KernelId;
 use crate::schedule::memory::LateId;
@@ -111,6 +111,8 @@ pub enum Action {
     Call(Call),
     /// Launches a kernel on a device.
     Launch(Launch),
+    /// Has ranks compute something together.
+    Exchange(Exchange),
     /// Reads a size from memory.
     Read(Read),
     /// Fails the run where a condition does not hold.
@@ -225,6 +227,25 @@ pub struct Product {
     pub workspace: Pointer,
 }
 
+/// What ranks compute together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exchange {
+    /// Which kernel of the model this is.
+    pub kernel: KernelId,
+    /// What is exchanged; blocks are counted in elements.
+    pub collective: Collective,
+    /// This rank's operand.
+    pub input: Pointer,
+    /// Its elements.
+    pub given: Expr,
+    /// What this rank gets.
+    pub output: Pointer,
+    /// Its elements.
+    pub made: Expr,
+    /// Where ranks cannot.
+    pub failure: FailureId,
+}
+
 /// A size that is known only when a kernel has written it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Read {
@@ -312,7 +333,7 @@ impl RunPlan {
     /// Whether a run never waits for what its kernels write: then it launches the same each time.
     pub(super) fn launches_only(&self) -> bool {
         self.actions.iter().all(|action| match action {
-            Action::Launch(_) => true,
+            Action::Launch(_) | Action::Exchange(_) => true,
             Action::Call(_)
             | Action::Read(_)
             | Action::Assert(_)
@@ -334,6 +355,7 @@ impl RunPlan {
         let launches = self.actions.iter().filter_map(|action| match action {
             Action::Launch(launch) => Some(launch),
             Action::Call(_)
+            | Action::Exchange(_)
             | Action::Read(_)
             | Action::Assert(_)
             | Action::Allocate(_)
@@ -363,6 +385,13 @@ impl RunPlan {
         all
     }
 
+    /// What ranks compute together.
+    pub(super) fn exchanges(&self) -> Vec<&Exchange> {
+        let mut all = Vec::new();
+        exchanges_of(&self.actions, &mut all);
+        all
+    }
+
     /// The sizes that each failure is about, whose values are told with it.
     pub(super) fn failure_symbols(&self) -> SecondaryMap<FailureId, Vec<Symbol>> {
         let mut symbols: SecondaryMap<FailureId, Vec<Symbol>> = SecondaryMap::new();
@@ -383,8 +412,31 @@ fn products_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Product>) {
                 products_of(first, all);
                 products_of(second, all);
             }
-            Action::Call(_) | Action::Read(_) | Action::Assert(_) | Action::Allocate(_) | Action::Free(_) => {
+            Action::Call(_)
+            | Action::Exchange(_)
+            | Action::Read(_)
+            | Action::Assert(_)
+            | Action::Allocate(_)
+            | Action::Free(_) => {}
+        }
+    }
+}
+
+fn exchanges_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Exchange>) {
+    for action in actions {
+        match action {
+            Action::Exchange(own) => all.push(own),
+            Action::If { then: first, otherwise: second, .. }
+            | Action::Loop { condition: first, body: second, .. } => {
+                exchanges_of(first, all);
+                exchanges_of(second, all);
             }
+            Action::Call(_)
+            | Action::Launch(_)
+            | Action::Read(_)
+            | Action::Assert(_)
+            | Action::Allocate(_)
+            | Action::Free(_) => {}
         }
     }
 }
@@ -403,6 +455,7 @@ fn reports_of<'a>(actions: &'a [Action], all: &mut Vec<(FailureId, &'a Pointer)>
             Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Sizes(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
+            | Action::Exchange(_)
             | Action::Read(_)
             | Action::Allocate(_)
             | Action::Free(_) => {}
@@ -433,6 +486,7 @@ fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Sym
             Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Succeeded(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
+            | Action::Exchange(_)
             | Action::Free(_) => {}
         }
     }

@@ -1,30 +1,30 @@
 //! Plans a run from a scheduled program: gives every buffer its address, every kernel its function, and every check its
 //! message.
 
+mod elsewhere;
+
 use super::{
-    Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
+    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
+    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
 use crate::codegen::functions::{FunctionId, Functions};
-use crate::codegen::gpu::{self, MapArgument};
+use crate::codegen::gpu;
 use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
-use crate::kernels::{LibraryProduct, PackedOperand, Scratch};
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
+use crate::kernels::gemm::library::library_product;
+use crate::kernels::launch::MapArgument;
+use crate::kernels::{self, LibraryProduct, PackedOperand, Scratch};
+use crate::loops::{BufferId, ExternKernel, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
-use crate::schedule::memory::{LateId, MemoryPlan, is_late_scratch, most};
+use crate::schedule::memory::{LateId, MemoryPlan};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use crate::target::Target;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
-/// Memory that a library may use for a product (`kLibraryBytes` of `gpu/library.h`).
-const LIBRARY_BYTES: i64 = 32 << 20;
 /// The form of constants that no kernel asks for in another.
 const PLAIN: Form = Form::Packed(Packing::Plain);
-/// What an `AotiError` takes, aligned as everything in the arena is.
-const REPORT_BYTES: i64 = 320;
 
 /// The functions of a model's kernels, on the host or on a device.
 pub(in crate::codegen) trait Library {
@@ -41,29 +41,8 @@ pub(in crate::codegen) struct Operands {
     pub(in crate::codegen) packed: Vec<PackedOperand>,
     /// Sizes, which come after the buffers.
     pub(in crate::codegen) sizes: Vec<Symbol>,
-    /// How it is launched, on a device.
-    pub(in crate::codegen) shape: Option<LaunchShape>,
-    /// The kernel's further launches, in order; they are given the same, and one scratch.
-    pub(in crate::codegen) then: Vec<(FunctionId, LaunchShape)>,
-}
-
-/// How a device function is launched.
-#[derive(Clone, PartialEq, Debug)]
-pub(in crate::codegen) struct LaunchShape {
-    /// Blocks.
-    pub(in crate::codegen) blocks: Expr,
-    /// Threads of a block.
-    pub(in crate::codegen) threads: u32,
-    /// Bytes of shared memory beside what the text declares.
-    pub(in crate::codegen) shared: Expr,
-    /// Bytes of scratch in device memory, which is an argument before the buffers.
-    pub(in crate::codegen) scratch: Option<Expr>,
-    /// Whether each multiprocessor has one block at most.
-    pub(in crate::codegen) stays: bool,
-    /// Maps of tensors, which are arguments before all others.
-    pub(in crate::codegen) maps: Vec<MapArgument>,
-    /// What a library is asked for instead.
-    pub(in crate::codegen) product: Option<LibraryProduct>,
+    /// The functions of its launches, in order, and how they are launched; none on the host. All are given the same.
+    pub(in crate::codegen) launches: Vec<(FunctionId, kernels::launch::Launch)>,
 }
 
 /// A plan, and what was decided on the way.
@@ -96,15 +75,8 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         ranges,
         state_offsets: state_offsets(program),
         products: 0,
-        late: memory
-            .late
-            .values()
-            .chain(memory.late_scratch.values())
-            .map(|late| late.as_u32() + 1)
-            .max()
-            .unwrap_or(0),
         planned: Planned {
-            run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
+            run: RunPlan { arena_bytes: memory.total_bytes.clone(), ..RunPlan::default() },
             functions,
             layout,
             placements: IndexMap::new(),
@@ -137,8 +109,6 @@ struct Planner<'a, F> {
     state_offsets: Vec<u64>,
     /// Products that a library may be asked for, so far.
     products: usize,
-    /// Pieces of memory that the run allocates, so far.
-    late: u32,
     planned: Planned<F>,
 }
 
@@ -197,6 +167,12 @@ impl<F: Library> Planner<'_, F> {
 
     /// A call of a kernel, with the scratch that is allocated for it alone.
     fn kernel(&mut self, id: KernelId, actions: &mut Vec<Action>) {
+        if let KernelKind::Extern(own) = &self.program.kernels[id].kind
+            && let Some(collective) = own.collective()
+        {
+            actions.push(self.exchange(id, own, collective));
+            return;
+        }
         let first = self.planned.run.failures.len();
         let (calls, own) = self.calls(id);
         debug_assert_eq!(first, self.planned.run.failures.len(), "calls do not fail");
@@ -273,34 +249,32 @@ impl<F: Library> Planner<'_, F> {
     /// The call of a kernel or its launches, and the scratch that must be allocated for it.
     fn calls(&mut self, id: KernelId) -> (Vec<Action>, Option<(LateId, Scratch)>) {
         let operands = self.planned.functions.add(self.schedule, id);
-        let late = self.memory.late_scratch.get(&id).filter(|_| operands.shape.is_none());
-        let mut own = late.map(|late| (*late, self.schedule.choices[id].scratch.clone()));
-        let scratch = own.as_ref().map(|(late, _)| *late);
+        let bytes = &self.schedule.choices[id].scratch;
+        let own = self.memory.late_scratch.get(&id).map(|late| (*late, bytes.clone()));
+        let scratch = own.as_ref().map(|(late, _)| *late).filter(|_| operands.launches.is_empty());
         let mut tensors = Vec::new();
         // On a device it is an argument.
-        if let Some(bytes) = operands.shape.as_ref().and_then(|shape| shape.scratch.clone()) {
-            let bytes = Scratch { shared: bytes, ..Scratch::default() };
-            if is_late_scratch(&self.program.symbols, &bytes, self.ranges) {
-                let late = self.next_late();
-                tensors.push(Pointer { dtype: DType::U8, place: Place::Late(late), start: Expr::int(0) });
-                own = Some((late, bytes));
-            } else {
-                tensors.push(self.scratch(&bytes.shared));
-            }
+        if operands.launches.iter().any(|(_, launch)| launch.takes_scratch) {
+            tensors.push(match &own {
+                Some((late, _)) => {
+                    Pointer { dtype: DType::U8, place: Place::Late(*late), start: Expr::int(0) }
+                }
+                None => self.workspace(),
+            });
         }
         if let KernelKind::Extern(_) = self.program.kernels[id].kind {
-            tensors.push(self.report());
+            tensors.push(self.workspace());
         }
         for (buffer, start) in &operands.buffers {
             tensors.push(self.given(&operands, *buffer, start));
         }
-        let maps: Vec<Map> =
-            operands.shape.iter().flat_map(|shape| &shape.maps).map(|own| self.map(&operands, own)).collect();
-        let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes, scratch };
-        let Some(shape) = operands.shape else { return (vec![Action::Call(call)], own) };
-        let last = operands.then.len();
-        let calls = std::iter::once((operands.function, shape)).chain(operands.then).enumerate();
-        let launches = calls.map(|(number, (function, shape))| {
+        let call =
+            Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes.clone(), scratch };
+        if operands.launches.is_empty() {
+            return (vec![Action::Call(call)], own);
+        }
+        let last = operands.launches.len() - 1;
+        let launches = operands.launches.iter().enumerate().map(|(number, (function, launch))| {
             let part = match (number, last) {
                 (_, 0) => LaunchPart::Whole,
                 (0, _) => LaunchPart::First,
@@ -308,23 +282,17 @@ impl<F: Library> Planner<'_, F> {
                 _ => LaunchPart::Middle,
             };
             Action::Launch(Launch {
-                call: Call { function, ..call.clone() },
-                grid: [shape.blocks, Expr::int(1), Expr::int(1)],
-                block: [shape.threads, 1, 1],
-                shared: shape.shared,
-                stays: shape.stays,
+                call: Call { function: *function, ..call.clone() },
+                grid: [launch.grid.clone(), Expr::int(1), Expr::int(1)],
+                block: [u32::try_from(launch.threads).expect("blocks have at most 1024 threads"), 1, 1],
+                shared: launch.shared.clone(),
+                stays: launch.persistent,
                 part,
-                maps: maps.clone(),
-                product: shape.product.map(|form| Box::new(self.product(&form))),
+                maps: launch.maps.iter().map(|own| self.map(&operands, own)).collect(),
+                product: self.product(id).map(Box::new),
             })
         });
         (launches.collect(), own)
-    }
-
-    /// Memory beside what the schedule knows of.
-    fn next_late(&mut self) -> LateId {
-        self.late += 1;
-        LateId::from_u32(self.late - 1)
     }
 
     /// A buffer as a kernel is given it, from an element on.
@@ -336,19 +304,20 @@ impl<F: Library> Planner<'_, F> {
     }
 
     fn map(&mut self, operands: &Operands, own: &MapArgument) -> Map {
-        let given = operands.buffers.iter().find(|(buffer, _)| *buffer == own.buffer);
-        let start = given.map_or_else(Expr::default, |(_, start)| start.clone());
         Map {
-            tensor: self.given(operands, own.buffer, &(&start + &own.map.start)),
+            tensor: self.given(operands, own.buffer, &own.map.start),
             sizes: own.map.sizes.clone(),
             strides: own.map.strides.clone(),
             extents: own.extents,
         }
     }
 
-    fn product(&mut self, form: &LibraryProduct) -> Product {
+    /// What a library is asked for instead of a kernel, where one was chosen.
+    fn product(&mut self, id: KernelId) -> Option<Product> {
+        let KernelKind::MatMul(matmul) = &self.program.kernels[id].kind else { return None };
+        self.schedule.choices[id].algorithm.library()?;
+        let form = library_product(self.program, matmul)?;
         let LibraryProduct { sizes, a, b, result, relu, .. } = form;
-        let sizes = *sizes;
         let rounded = match &self.schedule.target {
             Target::Cpu(_) => false,
             Target::Gpu(gpu) => gpu.tf32.matmul && form.dtype == DType::F32,
@@ -364,38 +333,17 @@ impl<F: Library> Planner<'_, F> {
             | Place::Arena(_)
             | Place::Late(_) => unreachable!("what a library adds is weights"),
         });
-        let workspace = self.scratch(&Expr::int(LIBRARY_BYTES));
+        let workspace = self.workspace();
         let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
         let number = self.products;
         self.products += 1;
-        Product { number, sizes, matrices, pitches, turned, rounded, relu: *relu, bias, workspace }
+        Some(Product { number, sizes, matrices, pitches, turned, rounded, relu, bias, workspace })
     }
 
-    /// A run ends where a function of the user's project says that something went wrong.
-    fn succeeded(&mut self, id: KernelId) -> Option<Action> {
-        let kernel = &self.program.kernels[id];
-        let KernelKind::Extern(own) = &kernel.kind else { return None };
-        let place = kernel.origins.first().map(|origin| origin.source.as_str());
-        let place = place.filter(|place| !place.is_empty()).map(|place| format!(" at {place}"));
-        let message = format!("operator `{}`{}", own.call.operator, place.unwrap_or_default());
-        let (report, failure) = (self.report(), self.failure(message));
-        Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
-    }
-
-    /// Where functions report errors: behind the arena's buffers, so that nothing writes over it before it is read.
-    fn report(&mut self) -> Pointer {
+    /// Memory behind the arena's buffers, for scratch on a device, a library, or the report of an error: kernels run one after
+    /// the other.
+    fn workspace(&self) -> Pointer {
         let start = self.memory.arena_bytes.clone();
-        self.planned.run.arena_bytes = &start + REPORT_BYTES;
-        Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
-    }
-
-    /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers. Sizes that are read
-    /// from data count with their bounds, as there.
-    fn scratch(&mut self, bytes: &Expr) -> Pointer {
-        let start = self.memory.arena_bytes.clone();
-        let bytes = &most(&self.program.symbols, bytes, self.ranges);
-        let run = &mut self.planned.run;
-        run.arena_bytes = run.arena_bytes.maximum(&(&start + bytes));
         Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
     }
 

@@ -159,10 +159,7 @@ impl Look<'_> {
                 let chosen = operand(self, 0)?.integer()?.as_int()?;
                 operand(self, if chosen != 0 { 1 } else { 2 })
             }
-            Op::Cast => {
-                let x = operand(self, 0)?;
-                self.cast(&x, self.builder.dtype(value))
-            }
+            Op::Cast => operand(self, 0).and_then(|x| self.cast(&x, self.builder.dtype(value))),
             Op::View(own) => {
                 let own: Vec<Expr> = own.iter().map(|coord| self.placed(coord, coords)).collect();
                 self.at(node.inputs[0], &own, depth)
@@ -187,6 +184,7 @@ impl Look<'_> {
             | Op::Routine(_)
             | Op::Fourier(_)
             | Op::Extern(_)
+            | Op::Collective(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)

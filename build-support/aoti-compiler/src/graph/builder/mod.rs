@@ -4,6 +4,7 @@
 //! Every front end and every decomposition goes through it, so an ill-typed node cannot be made. Names of axes are
 //! non-negative positions here; callers normalise negative ones.
 
+mod collective;
 mod contract;
 mod control;
 mod elements;

@@ -2,8 +2,8 @@
 
 use super::{Builder, Built, ensure};
 use crate::graph::{
-    Condition, Coord, ExternCall, Graph, Guard, Node, Op, Relation, ShapeError, SymbolInfo, SymbolSource,
-    TensorType, ValueId,
+    Collective, CollectiveKind, Condition, Coord, ExternCall, Graph, Guard, Node, Op, Relation, ShapeError,
+    SymbolInfo, SymbolSource, TensorType, ValueId,
 };
 use crate::symbolic::{Expr, Interval, Ranges, Symbol, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -176,6 +176,13 @@ impl Splice {
                 let [condition, body] = [condition, body].map(|body| self.body(body, ranges));
                 Op::While { condition: Box::new(condition?), body: Box::new(body?), carried: *carried }
             }
+            Op::Collective(Collective { kind: CollectiveKind::AllToAll { send, receive }, group }) => {
+                let [send, receive] = [send, receive].map(|sizes| self.exprs(sizes, ranges));
+                Op::Collective(Collective {
+                    kind: CollectiveKind::AllToAll { send, receive },
+                    group: group.clone(),
+                })
+            }
             Op::Require(guard) => Op::Require(self.guard(guard, ranges)),
             Op::Read(_) => {
                 return Err(ShapeError("it reads a size from data, which is not supported".to_owned()));
@@ -194,6 +201,7 @@ impl Splice {
             | Op::Routine(_)
             | Op::Fourier(_)
             | Op::Extern(_)
+            | Op::Collective(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Assert(_) => op.clone(),

@@ -182,7 +182,7 @@ impl<'a> Cursor<'a> {
         } else {
             ConstantSource::Fixed
         };
-        Ok(Constant { name, dtype, sizes, data, source })
+        Ok(Constant { name, dtype, sizes, data, source, groups: None })
     }
 
     /// The parameters of a Fourier transform.

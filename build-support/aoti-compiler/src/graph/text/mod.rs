@@ -23,6 +23,7 @@
 //! Symbols, guards, constants and calls occur in the text forms of programs, loops and schedules too, which use what stands
 //! in `statements.rs`, `grammar.rs`, `data.rs` and `extern_call.rs` here.
 
+mod collective;
 mod data;
 mod extern_call;
 mod grammar;
@@ -33,6 +34,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use collective::collective_text;
 pub(crate) use data::{clip, parse_scalar, print_scalar};
 pub(crate) use extern_call::extern_text;
 pub(crate) use statements::{

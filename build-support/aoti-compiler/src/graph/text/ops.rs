@@ -60,6 +60,9 @@ impl<'a> Parser<'_, 'a> {
             "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
             "fourier" => Op::Fourier(self.cursor.fourier()?),
             "extern" => Op::Extern(self.cursor.extern_call()?),
+            "all_reduce" | "all_gather" | "reduce_scatter" | "all_to_all" | "broadcast" => {
+                Op::Collective(self.cursor.collective(name)?)
+            }
             "matmul" => Op::MatMul,
             "conv" => Op::Conv(self.cursor.conv()?),
             "read" => Op::Read(Symbol::size(self.cursor.reference('s')?)),

@@ -1,8 +1,8 @@
 //! Prints graphs.
 
 use crate::graph::text::{
-    Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, origin_text,
-    print_scalar, quoted, quoted_name, symbol_line,
+    Detail, bracketed, collective_text, constant_text, conv_text, extern_text, guard_line, guard_text,
+    origin_text, print_scalar, quoted, quoted_name, symbol_line,
 };
 use crate::graph::{Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
 use crate::symbolic::Expr;
@@ -193,6 +193,7 @@ impl Printer {
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
             Op::Fourier(fourier) => format!(" {}", fourier.text()),
             Op::Extern(call) => format!(" {}", extern_text(call)),
+            Op::Collective(own) => format!(" {}", collective_text(own)),
             Op::Conv(conv) => conv_text(conv),
             Op::Read(symbol) => format!(" {symbol}"),
             Op::Assert(message) => format!(" {}", quoted(message)),

@@ -4,8 +4,8 @@ use super::Ctx;
 use crate::dtype::{Category, DType};
 use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{
-    BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Routine, Scalar, SymbolSource, TensorType,
-    UnaryOp,
+    BinaryOp, Collective, Constant, Conv, Coord, ExternCall, Graph, Node, Op, ReduceOp, Routine, Scalar,
+    SymbolSource, TensorType, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -98,12 +98,8 @@ impl Ctx<'_> {
             (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
             (Op::Fourier(fourier), [x, roots], [out]) => self.fourier(fourier, x, roots, out),
-            (Op::Extern(call), operands, outs) => {
-                let (given, made) = (operands.len(), outs.len());
-                let fits = given == call.n_operands() && made == call.n_results();
-                ensure!(fits, "{given} operands and {made} results do not fit its arguments");
-                call.sizes().try_for_each(|size| self.mentions(size, 0, true))
-            }
+            (Op::Extern(call), operands, outs) => self.extern_call(call, operands.len(), outs.len()),
+            (Op::Collective(own), [x], [out]) => self.collective(own, x, out),
             (Op::MatMul, [a, b], [out]) => self.matmul(a, b, out),
             (Op::Conv(conv), [x, weight], [out]) => self.conv(conv, x, weight, out),
             (Op::Read(symbol), [x], []) => self.read(*symbol, x),
@@ -138,6 +134,7 @@ impl Ctx<'_> {
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
                 | Op::Fourier(_)
+                | Op::Collective(_)
                 | Op::MatMul
                 | Op::Conv(_)
                 | Op::Read(_)
@@ -148,6 +145,19 @@ impl Ctx<'_> {
                 _,
             ) => Err(format!("{} operands and {} results do not fit", ins.len(), outs.len())),
         }
+    }
+
+    fn extern_call(&self, call: &ExternCall, given: usize, made: usize) -> Check {
+        let fits = given == call.n_operands() && made == call.n_results();
+        ensure!(fits, "{given} operands and {made} results do not fit its arguments");
+        call.sizes().try_for_each(|size| self.mentions(size, 0, true))
+    }
+
+    fn collective(&self, own: &Collective, x: &TensorType, out: &TensorType) -> Check {
+        own.kind.sizes().try_for_each(|size| self.mentions(size, 0, true))?;
+        let result = own.kind.result(x)?;
+        ensure!(self.same_type(out, &result), "the result is {out}, not {result}");
+        Ok(())
     }
 
     fn search_sorted(&self, sorted: &TensorType, values: &TensorType, out: &TensorType) -> Check {

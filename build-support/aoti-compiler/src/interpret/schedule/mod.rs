@@ -17,8 +17,8 @@ use super::tensor::{Lanes, Tensor};
 use super::{contract, fourier, matrices, movement, order, reduce};
 use crate::graph::{Part, SymbolSource};
 use crate::loops::{
-    BufferId, Convolution, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp, RowOperation,
-    Sorting, Step, Storage,
+    BufferId, Convolution, Elsewhere, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp,
+    RowOperation, Sorting, Step, Storage,
 };
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
@@ -180,7 +180,10 @@ impl Machine<'_> {
             }
             KernelKind::Attention(own) => self.attention(own),
             KernelKind::Rows(rows) => self.rows(rows),
-            KernelKind::Extern(own) => Err(EvalError::Extern { operator: own.call.operator.clone() }),
+            KernelKind::Extern(own) => Err(match &own.by {
+                Elsewhere::Function(call) => EvalError::Extern { operator: call.operator.clone() },
+                Elsewhere::Ranks(own) => EvalError::Collective(own.kind.name()),
+            }),
         }
     }
 

@@ -2,9 +2,10 @@
 //! at a time.
 
 use crate::constants;
+use crate::kernels::launch::{Launch, MAX_BLOCKS, Trigger};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Attention, Program};
-use crate::symbolic::Expr;
+use crate::symbolic::{Expr, NoRanges};
 use crate::target::{GpuTarget, MatrixShape};
 
 /// Queries that are few: all threads of a block go over their keys, and each holds a part of the mean of every one.
@@ -39,6 +40,19 @@ const MANY_BLOCKS: i64 = 256;
 const CACHE_PART: i64 = 3;
 /// Heads up to this width leave room in registers for twice the queries.
 const NARROW: i64 = 128;
+
+/// How the tiles of one attention are launched: a block for each tile of queries, or as many as share its keys.
+pub(in crate::kernels) fn launch(own: &Attention, tile: &Tile) -> Launch {
+    let [batch @ .., query, _] = own.axes.as_slice() else {
+        unreachable!("attention has an axis of queries and one of columns")
+    };
+    let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
+    let tiles = query.extent.ceil_div(&Expr::int(tile.rows), &NoRanges);
+    let launch = Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, tile.threads, MAX_BLOCKS);
+    // A few queries are a link in a chain of small kernels.
+    let trigger = if tile.by == Multiplier::Few { Trigger::AtStart } else { launch.trigger };
+    Launch { shared: Expr::int(tile.shared), copiers: tile.copiers, cluster: tile.blocks, trigger, ..launch }
+}
 
 /// The tiles of one attention, of which rows are queries and columns keys; the first is taken without a record.
 pub(in crate::kernels) fn map(

@@ -1,5 +1,6 @@
 //! Operations on whole rows: sorting, running reductions, searches, routines on single matrices, Fourier transforms.
 
+pub(crate) mod launch;
 pub(crate) mod sorting;
 
 use super::laid::{Laid, costing, with_grains};

@@ -7,9 +7,11 @@ use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};
 use crate::kernels::gemm::tiles::of_windows;
+use crate::kernels::launch::{Launch, MAX_BLOCKS};
+use crate::kernels::mapping::Tile;
 use crate::kernels::{self, Algorithm};
 use crate::loops::{Channels, ConvShape, Convolution, Program};
-use crate::symbolic::Expr;
+use crate::symbolic::{Expr, NoRanges};
 
 pub(crate) static WINDOWS: Algorithm = Algorithm {
     word: "conv.windows",
@@ -368,6 +370,35 @@ pub(crate) fn window_blocks(program: &Program, conv: &Convolution) -> Vec<Window
         Channels::Last => windows.pixel_blocks(&shape).into_iter().map(WindowBlock::Pixels).collect(),
         Channels::First => windows.plane_blocks(&shape).into_iter().map(WindowBlock::Planes).collect(),
     }
+}
+
+/// The one by which a tile is known.
+pub(crate) fn block_of_tile(program: &Program, conv: &Convolution, tile: &Tile) -> Option<WindowBlock> {
+    let is_own = |block: &WindowBlock| block.tile() == [tile.rows, tile.columns];
+    window_blocks(program, conv).into_iter().find(is_own)
+}
+
+/// How one is launched.
+pub(in crate::kernels) fn launch(program: &Program, conv: &Convolution, tile: &Tile) -> Launch {
+    let own = Windows::of_kernel(program, conv).zip(block_of_tile(program, conv, tile));
+    let Some((windows, block)) = own else { unreachable!("a tile is one of those that there are") };
+    let shape = ConvShape::new(program, conv);
+    let [deep, high, wide] = &shape.output;
+    let pieces = |size: &Expr, step: i64| size.ceil_div(&Expr::int(step), &NoRanges);
+    let threads = block.threads();
+    let units = match block {
+        WindowBlock::Pixels(own) => {
+            let PixelBlock { lanes, side, outputs } = own;
+            let again = windows.again(&own, &shape);
+            let strips = &(&(&shape.batch * deep) * high) * &pieces(wide, outputs);
+            &pieces(&shape.out_channels, lanes * side) * &pieces(&strips, threads / side * again)
+        }
+        WindowBlock::Planes(PlaneBlock { groups, rows, columns, .. }) => {
+            let tiles = &(&pieces(high, rows) * &pieces(wide, columns)) * deep;
+            &tiles * &pieces(&(&shape.batch * shape.groups), groups)
+        }
+    };
+    Launch::of(&units, 1, tile.threads, MAX_BLOCKS)
 }
 
 #[cfg(test)]

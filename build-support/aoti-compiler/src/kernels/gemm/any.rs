@@ -10,7 +10,10 @@ pub(crate) static ANY: Algorithm = Algorithm {
     description: "a product row by row",
     headers: |_| &["contract_any.h"],
     code: kernels::Code::Product(Code {
-        applies: |site| site.sum.is_none() && !packed_words::is_of_words(site),
+        applies: |site| {
+            let has_none = site.sum.is_none() || (site.widens() && !site.has_widening_tiles());
+            has_none && !packed_words::is_of_words(site)
+        },
         cost: |site| Cost::of(Item::Single, site.multiply_adds()),
         weights: as_it_is,
         scratch: |_| Scratch::default(),

@@ -3,9 +3,11 @@
 mod any;
 mod general;
 mod general_units;
+pub(super) mod launch;
 pub(crate) mod library;
 pub(crate) mod multiplier;
 mod packed;
+mod packed_groups;
 mod packed_narrow;
 mod packed_units;
 mod packed_words;
@@ -31,6 +33,7 @@ use crate::target::{CpuTarget, MathLibrary, Target};
 /// The algorithms; of those that cost the same the first is taken.
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &packed_words::PACKED_WORDS,
+    &packed_groups::PACKED_GROUPS,
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
     &packed_narrow::PACKED_NARROW,
@@ -146,7 +149,25 @@ impl<'a> Site<'a> {
 
     /// Whether a processor has register tiles for it.
     fn has_tiles(&self) -> bool {
-        self.sum.is_some() && !packed_words::is_of_words(self)
+        self.sum.is_some()
+            && !packed_words::is_of_words(self)
+            && !self.widens()
+            && packed_groups::grouped(self).is_none()
+    }
+
+    /// Whether the right operand is of a narrower type than the product.
+    fn widens(&self) -> bool {
+        self.program.buffers[self.matmul.b.buffer].dtype != self.matmul.dtype
+    }
+
+    /// Whether register tiles widen the right operand as they read it.
+    fn has_widening_tiles(&self) -> bool {
+        let dtype = |buffer| self.program.buffers[buffer].dtype;
+        let [left, right] = [dtype(self.matmul.a.buffer), dtype(self.matmul.b.buffer)];
+        self.sum == Some(DType::F32)
+            && left == self.matmul.dtype
+            && right == DType::I8
+            && self.panels(true).is_some()
     }
 
     /// Whether it has, and the right operand can be packed when a model is compiled.
@@ -198,11 +219,16 @@ impl<'a> Site<'a> {
     /// What it takes to read this part of weights, where that depends on their form. Products of many rows hide that they are read.
     fn read(&self, part: f64) -> Cost {
         let exposed = (1.0 - typical(self.sizes[0]) / HIDING_ROWS).max(0.0);
-        if self.is_of_halves() {
+        if self.is_of_halves() || self.has_widening_tiles() {
             Cost::of(kind_of_weights(self.program, self.target), self.weights() * part * exposed)
         } else {
             Cost::default()
         }
+    }
+
+    /// The part of the bytes of a panel of sums that the right operand's elements take as they are stored.
+    fn stored_part(&self) -> f64 {
+        self.program.buffers[self.matmul.b.buffer].dtype.size() as f64 / self.sum_type().size() as f64
     }
 
     /// What it takes to pack the right operand once in each run.

@@ -1,4 +1,4 @@
-//! As [`super::packed`], with elements of a half type that are widened where they are read.
+//! As [`super::packed`], with elements of a half type, or of bytes, that are widened where they are read.
 
 use super::{Code, PART, Product, TILE_ROWS, Tiling, most_rows_parameter};
 use crate::cost::Item;
@@ -10,16 +10,16 @@ pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
     description: "GEMM, narrow weights prepacked",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
-        applies: |site| site.is_of_halves(),
+        applies: |site| site.is_of_halves() || site.has_widening_tiles(),
         cost: |site| {
             // Each tile of rows widens them again.
             let tiles = (typical(site.sizes[0]) / TILE_ROWS as f64).ceil();
-            site.work().plus(&site.read(0.5)).and(Item::Widened, site.weights() * tiles)
+            site.work().plus(&site.read(site.stored_part())).and(Item::Widened, site.weights() * tiles)
         },
         weights: |site| site.panels(true).map(Into::into),
         scratch: |site| site.packed_scratch(),
         tiling: Tiling::Registers,
-        widens: false,
+        widens: true,
         library: None,
         processors: Some(|matmul, block| {
             let call = Call::new("gemm_packed", PART).with(most_rows_parameter(matmul, block));

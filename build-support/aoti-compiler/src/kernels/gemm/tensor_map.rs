@@ -14,7 +14,7 @@ const STEP_BYTES: i64 = 16;
 
 /// The map of one operand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct TensorMap {
+pub struct TensorMap {
     /// Its first element.
     pub start: Expr,
     /// Sizes, that of the contiguous axis first, then the other one of the matrix.

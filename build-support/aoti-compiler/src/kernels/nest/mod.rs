@@ -1,7 +1,7 @@
 //! Loops as they stand: how they are laid over threads and lanes.
 
 pub(crate) mod cpu;
-pub(super) mod scatter;
+pub(crate) mod scatter;
 pub(crate) mod simt;
 
 use super::{Algorithm, Code};

@@ -1,11 +1,14 @@
 //! Scatters on the threads of a GPU, where updates may meet.
 
+use crate::constants;
 use crate::dtype::DType;
-use crate::graph::Combine;
+use crate::graph::{Combine, ranges_of};
+use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS, at_end_of};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Meeting, Scattering};
 use crate::loops::scatter::{PartOf, Scatter};
 use crate::loops::{Effect, Nest, Program};
-use crate::symbolic::{Expr, Ranges};
+use crate::symbolic::{Expr, NoRanges, Ranges};
+use std::collections::BTreeMap;
 
 /// Updates up to which a thread for each column does them in order, as one launch costs less than several.
 const FEW: i64 = 8;
@@ -18,6 +21,18 @@ const MANY: i64 = 1 << 12;
 /// any case, as that takes fewer launches.
 const NARROW_ROWS: i64 = 4;
 const FEW_ELEMENTS: i64 = 1 << 20;
+/// Updates that a block ranks at a time (`kRanked`), that a block sorts at a time (`kSortTile`), and values of the digits that
+/// it sorts them by (`kDigits`), as bits.
+const RANKED_AT_ONCE: i64 = constants::RANKED;
+const SORT_TILE: i64 = constants::SORT_TILE;
+pub(crate) const DIGIT_BITS: i64 = 8;
+/// Neighbouring updates that one thread adds up: fewer where there are few threads.
+const LONG_PIECE: i64 = 32;
+const SHORT_PIECE: i64 = 8;
+/// Threads from which on pieces are long.
+const MANY_THREADS: i64 = 1 << 14;
+/// Blocks of a launch that have sums of their own.
+const BIN_BLOCKS: i64 = 256;
 /// What 32-bit words count to, with one to spare.
 const NARROW: i64 = (1 << 32) - 2;
 
@@ -72,7 +87,7 @@ fn lanes(nest: &Nest, own: &Scatter) -> i64 {
         PartOf::Index(_) | PartOf::Element => None,
     });
     let at_zero = |symbol| nest.axes.iter().any(|axis| axis.symbol == symbol).then(|| Expr::int(0));
-    let start = access.offset.substitute(&at_zero, &crate::symbolic::NoRanges);
+    let start = access.offset.substitute(&at_zero, &NoRanges);
     let mut strides = vec![start, nest.axes[*last].extent.clone()];
     strides.extend(others.iter().copied().chain(axes).filter_map(step));
     strides.extend(access.indirect.iter().map(|(_, stride)| stride.clone()));
@@ -81,6 +96,125 @@ fn lanes(nest: &Nest, own: &Scatter) -> i64 {
     let most = 16 / i64::try_from(own.dtype.size()).expect("elements are small");
     let along = step(*last).is_some_and(|step| step.is(1));
     [8, 4, 2].into_iter().find(|lanes| *lanes <= most && along && is_whole(lanes)).unwrap_or(1)
+}
+
+/// Sizes of a scatter that is laid so, and what it needs.
+pub(crate) struct Plan {
+    pub(crate) own: Scatter,
+    mapping: Scattering,
+    pub(crate) updates: Expr,
+    pub(crate) slots: Expr,
+    /// Vectors of columns.
+    pub(crate) columns: Expr,
+    /// Neighbouring updates that one thread adds up.
+    pub(crate) piece: i64,
+    /// Digits of the largest destination, of which all may be sorted by.
+    pub(crate) passes: i64,
+}
+
+impl Plan {
+    pub(crate) fn new(program: &Program, nest: &Nest, mapping: &Scattering) -> Plan {
+        let ranges = ranges_of(&program.symbols);
+        let Some(own) = Scatter::of(program, nest, &ranges) else {
+            unreachable!("what is mapped as a scatter is one")
+        };
+        let (updates, slots) = (own.count(nest), own.slots());
+        let columns = own.width(nest).floor_div(&Expr::int(mapping.lanes));
+        let most = |expr: &Expr| expr.interval(&ranges).max;
+        let threads = most(&updates).saturating_mul(most(&columns)) / LONG_PIECE;
+        let piece = if threads >= MANY_THREADS { LONG_PIECE } else { SHORT_PIECE };
+        let passes = passes(most(&slots));
+        Plan { own, mapping: *mapping, updates, slots, columns, piece, passes }
+    }
+
+    /// Bytes of a word.
+    pub(crate) fn word(&self) -> i64 {
+        match self.mapping.words {
+            IndexWidth::Narrow => 4,
+            IndexWidth::Wide => 8,
+        }
+    }
+
+    /// Its launches, in order.
+    pub(in crate::kernels) fn launches(&self) -> Launches {
+        let threads = Scattering::THREADS;
+        let each = |units: &Expr| Launch::of(units, threads, threads, MAX_BLOCKS);
+        let all = &self.updates * &self.columns;
+        let launches = match self.mapping.by {
+            Meeting::Atomics => vec![each(&all)],
+            // A thread has several updates, as each block adds up what all have.
+            Meeting::Bins(_) => vec![Launch::of(&self.updates, threads * 4, threads, BIN_BLOCKS)],
+            Meeting::Fixed => vec![each(&all); 4],
+            Meeting::Last => vec![each(&self.updates), each(&self.updates), each(&all)],
+            Meeting::Ranked => {
+                let ranked = Launch::of(&self.updates, RANKED_AT_ONCE, threads, MAX_BLOCKS);
+                let ranked = Launch { shared: &self.updates * self.word(), ..ranked };
+                std::iter::once(ranked).chain(self.merged()).collect()
+            }
+            Meeting::Sorted => (0..self.passes).flat_map(|_| self.pass()).chain(self.merged()).collect(),
+        };
+        Launches::with_scratch(launches, self.scratch())
+    }
+
+    /// The launches that sort by one digit: they count, add up and place.
+    fn pass(&self) -> [Launch; 3] {
+        let tiles = Launch::of(&self.updates, SORT_TILE, Scattering::THREADS, MAX_BLOCKS);
+        // Without updates there is nothing to add up.
+        let grid = &tiles.grid.minimum(&Expr::int(1)) * (1 << DIGIT_BITS);
+        let rows = Launch { trigger: at_end_of(&grid), grid, ..tiles.clone() };
+        [tiles.clone(), rows, tiles]
+    }
+
+    /// The launches that add up what is grouped.
+    fn merged(&self) -> [Launch; 2] {
+        let pieces = &self.updates.ceil_div(&Expr::int(self.piece), &NoRanges) * &self.columns;
+        let threads = Scattering::THREADS;
+        let each = Launch::of(&pieces, threads, threads, MAX_BLOCKS);
+        [each.clone(), each]
+    }
+
+    /// Bytes of the parts of the scratch in which updates are grouped, in order.
+    fn areas(&self) -> Vec<(&'static str, Expr)> {
+        let list = &self.updates * self.word();
+        let pieces = self.updates.ceil_div(&Expr::int(self.piece), &NoRanges);
+        let element = i64::try_from(self.own.dtype.compute().size()).expect("elements are small");
+        let parts = &(&(&pieces * &self.columns) * self.mapping.lanes) * (2 * element);
+        let mut areas = vec![("keys0", list.clone()), ("order0", list.clone()), ("parts", parts)];
+        if self.mapping.by == Meeting::Sorted {
+            let tiles = self.updates.ceil_div(&Expr::int(SORT_TILE), &NoRanges);
+            areas.push(("counts", &tiles * (4 << DIGIT_BITS)));
+            areas.push(("totals", Expr::int(4 << DIGIT_BITS)));
+            if self.passes > 1 {
+                areas.extend([("keys1", list.clone()), ("order1", list)]);
+            }
+        }
+        areas
+    }
+
+    /// Where the parts of the scratch begin, and its size.
+    pub(crate) fn places(&self) -> (BTreeMap<&'static str, Expr>, Expr) {
+        let (mut places, mut end) = (BTreeMap::new(), Expr::int(0));
+        for (name, bytes) in self.areas() {
+            places.insert(name, end.clone());
+            end = &end + &(&bytes.ceil_div(&Expr::int(16), &NoRanges) * 16);
+        }
+        (places, end)
+    }
+
+    fn scratch(&self) -> Option<Expr> {
+        match self.mapping.by {
+            Meeting::Atomics | Meeting::Bins(_) => None,
+            Meeting::Fixed => Some(&(&self.slots * &self.columns) * 12),
+            Meeting::Last => Some(&self.slots * self.word()),
+            Meeting::Ranked | Meeting::Sorted => Some(self.places().1),
+        }
+    }
+}
+
+/// How many digits the numbers of so many destinations have.
+fn passes(slots: i64) -> i64 {
+    let bits = i64::from(64 - (slots.max(2) - 1).leading_zeros());
+    (bits + DIGIT_BITS - 1) / DIGIT_BITS
 }
 
 #[cfg(test)]
@@ -93,5 +227,11 @@ mod tests {
         assert_eq!(Scattering::THREADS, number("gpu/scatter.h", "kKeySorters"));
         let [ranked, rankers] = ["kRanked", "kRankers"].map(|name| number("gpu/scatter.h", name));
         assert_eq!(Scattering::THREADS, ranked * rankers);
+        assert_eq!(1 << DIGIT_BITS, number("gpu/scatter.h", "kDigits"));
+    }
+
+    #[test]
+    fn destinations_have_as_few_digits_as_they_can() {
+        assert_eq!([0, 1, 256, 257, 65_536, 65_537, i64::MAX].map(passes), [1, 1, 1, 2, 2, 3, 8]);
     }
 }

@@ -7,6 +7,7 @@ use super::{is_along, scatter};
 use crate::constants;
 use crate::cost::{Cost, Item};
 use crate::kernels::axis_ops::sorting;
+use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
 use crate::loops::scatter::Scatter;
 use crate::loops::{
@@ -33,17 +34,26 @@ const FEW_ROWS: i64 = 512;
 const SCANNED_AT_ONCE: i64 = constants::SCANNED;
 /// Inner positions up to which one thread does them alone.
 const ALONE: i64 = 16;
+/// The same where neighbouring threads do not read side by side.
+const SHORT: i64 = 4;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
 const MANY: i64 = 1 << 17;
 /// Rows beyond this many bytes for a block are kept in device memory.
 const MAX_ROWS: i64 = 64 * 1024;
 /// What an access to shared memory costs, as a part of one to device memory.
 const SHARED_ACCESS: f64 = 0.25;
+/// Blocks of a launch at most whose blocks have scratch in device memory.
+const SCRATCH_BLOCKS: i64 = 512;
 /// Shared memory that is left to what kernels declare.
 const KEPT_FREE: i64 = 4 * 1024;
 
 /// Bytes of the rows of one position at most.
 fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i64 {
+    size_of_rows(program, rows).interval(ranges).max
+}
+
+/// Bytes of the rows of one position.
+fn size_of_rows(program: &Program, rows: &[BufferId]) -> Expr {
     let mut total = Expr::int(0);
     for id in rows {
         let buffer = &program.buffers[*id];
@@ -51,7 +61,7 @@ fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i
             total = &total + &row_bytes(&buffer.shape[outer..], buffer.dtype);
         }
     }
-    total.interval(ranges).max
+    total
 }
 
 /// The ways to lay loops over blocks of threads; the first is taken without a record.
@@ -75,6 +85,23 @@ pub(in crate::kernels) fn map(
     let all = own.into_iter().chain(other);
     let teams = all.map(|teams| GpuMapping::Teams(Teams { index, ..teams }));
     scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
+}
+
+/// How teams are launched, with what rows take that stay inside the kernel.
+pub(in crate::kernels) fn launches(
+    program: &Program,
+    kernel: &Kernel,
+    nest: &Nest,
+    teams: &Teams,
+) -> Launches {
+    let rows = kernel.rows(program);
+    let bytes = &size_of_rows(program, &rows) * teams.places;
+    let has = |place: Rows| teams.rows == place && !rows.is_empty();
+    let most = if has(Rows::Scratch) { SCRATCH_BLOCKS } else { MAX_BLOCKS };
+    let launch = Launch::of(&teams.units(nest), teams.per_block(), teams.threads(), most);
+    let scratch = has(Rows::Scratch).then(|| &bytes * SCRATCH_BLOCKS);
+    let shared = if has(Rows::Shared) { bytes } else { Expr::int(0) };
+    Launches::with_scratch(vec![Launch { shared, ..launch }], scratch)
 }
 
 /// What the loops of a kernel cost beside what a template does: accesses to device memory, and to rows in shared memory.
@@ -159,7 +186,7 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         return if nest.stages.iter().all(|stage| stage.axes.is_empty()) || nest.serial {
             plain(1, 1, Along::Outer, 1)
         } else {
-            in_team(program, nest, has_rows, true)
+            in_team(program, nest, has_rows, 1)
         };
     };
     if nest.serial {
@@ -187,7 +214,7 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
     let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
     let by_columns = outer_score > inner_score && extent(&last.extent, ranges) >= 8;
-    if has_rows && inner <= ALONE && positions >= MANY {
+    if has_rows && inner <= (if by_columns { ALONE } else { SHORT }) && positions >= MANY {
         return plain(1, BLOCK / 2, Along::Outer, 1);
     }
     if !has_rows && (inner <= ALONE || (by_columns && inner <= 64) || (by_columns && positions >= MANY)) {
@@ -203,7 +230,7 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         }
         return Teams { across: true, ..plain(team, SIDE_BY_SIDE, Along::Outer, lanes) };
     }
-    in_team(program, nest, has_rows, positions < 64)
+    in_team(program, nest, has_rows, positions)
 }
 
 /// The outer axis along which something is read that is written along the last, and how many elements to read at once.
@@ -213,8 +240,14 @@ fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
     };
     let long = |axis: &Axis| axis.extent.as_int().is_none_or(|extent| extent >= Teams::TILE);
     let (last, others) = nest.axes.split_last()?;
-    let loads: Vec<&Access> =
-        nest.stages.iter().flat_map(|stage| stage.loads().map(|(access, _)| access)).collect();
+    // What is the same along the last axis is read once, wherever it lies.
+    let changes = |access: &&Access| access.offset.mentions(last.symbol);
+    let loads: Vec<&Access> = nest
+        .stages
+        .iter()
+        .flat_map(|stage| stage.loads().map(|(access, _)| access))
+        .filter(changes)
+        .collect();
     let stores_along_last = nest.stages.iter().flat_map(|stage| &stage.effects).all(|effect| match effect {
         Effect::Store { access, .. } => along(access, last),
         Effect::Accumulate { .. } => false,
@@ -227,17 +260,16 @@ fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
 }
 
 /// A team along the inner axes.
-fn in_team(program: &Program, nest: &Nest, has_rows: bool, few: bool) -> Teams {
+fn in_team(program: &Program, nest: &Nest, has_rows: bool, positions: i64) -> Teams {
+    let few = positions < 64;
     let lanes = inner_lanes(program, nest);
     let inner = nest.stages.iter().map(|stage| stage_extent(stage, &NoRanges)).max().unwrap_or(1);
     let wanted = inner / lanes / if few { 1 } else { 4 };
-    let team = team_of(wanted, if few { 1024 } else { 512 });
-    let places = if team == 32 && !has_rows {
-        8
-    } else if team == 32 {
-        4
-    } else {
-        1
+    let team = team_of(wanted, if few { 1024 } else { 512 }, positions);
+    let places = match team {
+        0..=32 if has_rows => BLOCK / 2 / team,
+        0..=32 => BLOCK / team,
+        _ => 1,
     };
     plain(team, places, Along::Inner, lanes)
 }
@@ -263,19 +295,25 @@ fn with_registers(
     };
     let lanes = nest.stages.iter().filter_map(outside).min().unwrap_or(1);
     let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
-    // Two loads of a thread are on their way at a time, where there are positions for all multiprocessors.
-    let (wanted, most) = if positions < 64 { (length / lanes, 1024) } else { (length / lanes / 2, 512) };
-    let size = team_of(wanted, most);
-    let own = plain(size, if size == 32 { 8 } else { 1 }, Along::Inner, lanes);
+    // Two loads of a thread are on their way at a time, where there are positions for all multiprocessors. Other stages may be
+    // longer than the rows that are kept.
+    let longest =
+        nest.stages.iter().map(|stage| stage_extent(stage, ranges)).max().unwrap_or(length).max(length);
+    let (wanted, most) = if positions < 64 { (longest / lanes, 1024) } else { (longest / lanes / 2, 512) };
+    let size = team_of(wanted, most, positions);
+    let own = plain(size, if size <= 32 { BLOCK / size } else { 1 }, Along::Inner, lanes);
     let element: usize = rows.iter().map(|id| program.buffers[*id].dtype.size()).sum();
     let bytes = own.steps(length) * lanes * i64::try_from(element).ok()?;
     (length % lanes == 0 && bytes <= OWN_BYTES && bytes * own.threads() <= BLOCK_BYTES)
         .then_some(Teams { rows: Rows::Registers, ..own })
 }
 
-/// The smallest team of at least so many threads, or the largest.
-fn team_of(wanted: i64, most: i64) -> i64 {
-    [32, 64, 128, 256, 512, 1024].into_iter().find(|team| wanted <= *team || *team == most).unwrap_or(most)
+/// The smallest team of at least so many threads, or the largest. Where there are few positions, parts of a warp would leave the
+/// rest of it idle.
+fn team_of(wanted: i64, most: i64, positions: i64) -> i64 {
+    let least = if positions >= MANY { 4 } else { 32 };
+    let teams = [4, 8, 16, 32, 64, 128, 256, 512, 1024].into_iter().filter(|team| *team >= least);
+    teams.clone().find(|team| wanted <= *team || *team == most).unwrap_or(most)
 }
 
 /// The number of values, where it is not known a large one.

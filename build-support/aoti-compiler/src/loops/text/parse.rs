@@ -4,8 +4,9 @@
 use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
-    Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, ExternKernel, Kernel, KernelKind,
-    MatMul, MatrixOperand, Nest, OfNothing, Program, RowOp, RowOperation, Sorting, Stage, Step, Storage,
+    Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, Elsewhere, ExternKernel, Kernel,
+    KernelKind, MatMul, MatrixOperand, Nest, OfNothing, Program, RowOp, RowOperation, Sorting, Stage, Step,
+    Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -192,7 +193,10 @@ impl Parser<'_, '_> {
             "conv" => KernelKind::Convolution(self.convolution()?),
             "attention" => KernelKind::Attention(self.attention()?),
             "rows" => KernelKind::Rows(self.rows()?),
-            "extern" => KernelKind::Extern(self.external()?),
+            "extern" => KernelKind::Extern(self.external(None)?),
+            name @ ("all_reduce" | "all_gather" | "reduce_scatter" | "all_to_all" | "broadcast") => {
+                KernelKind::Extern(self.external(Some(name))?)
+            }
             _ => {
                 return Err(self
                     .cursor
@@ -355,12 +359,16 @@ impl Parser<'_, '_> {
         Ok(RowOperation { op, dtype, inputs, outputs, outer, length, inner })
     }
 
-    fn external(&mut self) -> Result<ExternKernel, SyntaxError> {
-        let call = self.cursor.extern_call()?;
+    /// A call of a function, or the collective of a name.
+    fn external(&mut self, collective: Option<&str>) -> Result<ExternKernel, SyntaxError> {
+        let by = match collective {
+            None => Elsewhere::Function(self.cursor.extern_call()?),
+            Some(name) => Elsewhere::Ranks(self.cursor.collective(name)?),
+        };
         self.cursor.expect_word("from")?;
         let inputs = self.whole_tensors()?;
         self.cursor.expect_word("to")?;
-        Ok(ExternKernel { call, inputs, outputs: self.whole_tensors()? })
+        Ok(ExternKernel { by, inputs, outputs: self.whole_tensors()? })
     }
 
     /// Buffers with sizes: `(b0 [2, s0], b1 [])`.

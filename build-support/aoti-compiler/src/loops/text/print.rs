@@ -3,14 +3,14 @@
 use super::plain_access;
 use crate::dtype::DType;
 use crate::graph::text::{
-    Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, note_line,
-    print_scalar, quoted, quoted_name, symbol_line,
+    Detail, bracketed, collective_text, constant_text, conv_text, extern_text, guard_line, guard_text,
+    note_line, print_scalar, quoted, quoted_name, symbol_line,
 };
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
-    Access, Accumulator, Attention, Axis, BufferId, Channels, Convolution, Effect, Guard, Index, Kernel,
-    KernelId, KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Sorting, Stage, Step, Storage,
-    Term, TypedTerm,
+    Access, Accumulator, Attention, Axis, BufferId, Channels, Convolution, Effect, Elsewhere, Guard, Index,
+    Kernel, KernelId, KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Sorting, Stage, Step,
+    Storage, Term, TypedTerm,
 };
 use crate::symbolic::Expr;
 use cranelift_entity::EntityRef;
@@ -179,7 +179,11 @@ impl Printer<'_> {
                     tensors.iter().map(|(buffer, shape)| format!("{buffer} {}", bracketed(shape))).collect()
                 };
                 let (inputs, outputs) = (tensors(&own.inputs).join(", "), tensors(&own.outputs).join(", "));
-                self.line(&format!("extern {} from ({inputs}) to ({outputs})", extern_text(&own.call)));
+                let by = match &own.by {
+                    Elsewhere::Function(call) => format!("extern {}", extern_text(call)),
+                    Elsewhere::Ranks(own) => format!("{} {}", own.kind.name(), collective_text(own)),
+                };
+                self.line(&format!("{by} from ({inputs}) to ({outputs})"));
             }
         }
     }

@@ -18,11 +18,14 @@
 //! }
 //! ```
 //!
-//! The program is in its own form, with two kinds of lines more in each kernel. `choose` names the template, what
+//! The program is in its own form, with three kinds of lines more in each kernel. `choose` names the template, what
 //! it reads packed (`pack b1 product [0, 1, 64, 64, 32]`) and its scratch (`scratch [for all, for each worker]`); `map`
-//! is the mapping. Behind the program stand the arena's bytes and the place of each buffer in it. The first line names the
+//! is the mapping; and on a device `launch` is each of its launches
+//! (`launch grid [32] threads 256 shared [4096] next end`). Behind the program stand the arena's bytes (`total` with what lies
+//! behind its buffers) and the place of each buffer in it. The first line names the
 //! libraries that products may be left to, each as `library "openblas"`.
 
+mod launch;
 mod parse;
 mod print;
 mod setting;

@@ -1,5 +1,6 @@
 //! Parses schedules. Buffers and templates exist when they are mentioned; all else is the verifier's business.
 
+use super::launch;
 use crate::diagnostic::Diagnostics;
 use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
@@ -25,15 +26,21 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     cursor.expect_word("schedule")?;
     let target = target(cursor)?;
     cursor.expect('{')?;
-    let (mut choices, mut mappings) = (PrimaryMap::new(), PrimaryMap::new());
+    let (mut choices, mut mappings, mut launches) = (PrimaryMap::new(), PrimaryMap::new(), PrimaryMap::new());
     let program = loops::text::parse_with(cursor, &mut |cursor, buffers| {
         choices.push(choice(cursor, buffers)?);
         mappings.push(mapping(cursor)?);
+        let mut all = Vec::new();
+        while let Some(launch) = launch::parse(cursor, buffers)? {
+            all.push(launch);
+        }
+        launches.push(all);
         Ok(())
     })?;
     let mut memory = MemoryPlan::default();
     cursor.expect_word("arena")?;
     memory.arena_bytes = one(cursor)?;
+    memory.total_bytes = if cursor.eat_word("total") { one(cursor)? } else { memory.arena_bytes.clone() };
     while cursor.eat_word("place") {
         let buffer = buffer(cursor, &program.buffers)?;
         memory.offsets.insert(buffer, one(cursor)?);
@@ -53,7 +60,7 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     let early = choices.iter().filter(|(kernel, _)| !memory.late_scratch.contains_key(kernel));
     let scratch = early.map(|(_, choice): (_, &Choice)| &choice.scratch);
     memory.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
-    Ok(Schedule { target, program, choices, mappings, memory })
+    Ok(Schedule { target, program, choices, mappings, launches, memory })
 }
 
 fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {
@@ -86,7 +93,7 @@ fn libraries(cursor: &mut Cursor<'_>) -> Result<Vec<MathLibrary>, SyntaxError> {
     Ok(named)
 }
 
-fn one(cursor: &mut Cursor<'_>) -> Result<Expr, SyntaxError> {
+pub(super) fn one(cursor: &mut Cursor<'_>) -> Result<Expr, SyntaxError> {
     match <[Expr; 1]>::try_from(cursor.expressions()?) {
         Ok([expr]) => Ok(expr),
         Err(_) => Err(cursor.error("expected one expression")),
@@ -97,7 +104,7 @@ pub(super) fn pair(cursor: &mut Cursor<'_>) -> Result<[Expr; 2], SyntaxError> {
     cursor.expressions()?.try_into().map_err(|_| cursor.error("expected two expressions"))
 }
 
-fn buffer(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<BufferId, SyntaxError> {
+pub(super) fn buffer(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<BufferId, SyntaxError> {
     let id = BufferId::from_u32(cursor.reference('b')?);
     if buffers.is_valid(id) { Ok(id) } else { Err(cursor.error("there is no such buffer")) }
 }
@@ -160,6 +167,7 @@ fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {
             let narrow = word == "narrow_product";
             Packing::Product { offset, row_stride, col_stride, k, n, narrow }
         }
+        ("product_groups", &[k, n, rows, bits]) => Packing::ProductGroups { k, n, rows, bits },
         ("conv", &[groups, channels, k]) => Packing::Conv { groups, channels, k },
         ("conv_transposed", &[groups, in_channels, rows]) => {
             Packing::ConvTransposed { groups, in_channels, rows }
@@ -289,7 +297,7 @@ fn one_of<T, const N: usize>(
     found.map(|(_, value)| value).ok_or_else(|| cursor.error(format!("expected {known}")))
 }
 
-fn field(cursor: &mut Cursor<'_>, name: &str) -> Result<i64, SyntaxError> {
+pub(super) fn field(cursor: &mut Cursor<'_>, name: &str) -> Result<i64, SyntaxError> {
     cursor.expect_word(name)?;
     cursor.number()
 }

@@ -1,5 +1,6 @@
 //! Prints schedules.
 
+use super::launch;
 use crate::graph::text::{Detail, bracketed, quoted};
 use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Rows, Scattering,
@@ -8,6 +9,7 @@ use crate::kernels::mapping::{
 use crate::kernels::{Choice, Form, Packing, Scratch};
 use crate::loops;
 use crate::schedule::Schedule;
+use crate::schedule::memory::MemoryPlan;
 use crate::target::{MathLibrary, Target, Tf32};
 use std::fmt::Write;
 
@@ -38,10 +40,13 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
     let decisions = |id| {
         let mut lines = choice(&schedule.choices[id]);
         lines.push(mapping(&schedule.mappings[id]));
+        lines.extend(schedule.launches[id].iter().flat_map(launch::print));
         lines
     };
     text.push_str(&loops::text::print_with(&schedule.program, detail, 1, &decisions));
-    let _ = writeln!(text, "  arena [{}]", schedule.memory.arena_bytes);
+    let MemoryPlan { arena_bytes, total_bytes, .. } = &schedule.memory;
+    let total = if total_bytes == arena_bytes { String::new() } else { format!(" total [{total_bytes}]") };
+    let _ = writeln!(text, "  arena [{arena_bytes}]{total}");
     for (buffer, offset) in &schedule.memory.offsets {
         let _ = writeln!(text, "  place {buffer} [{offset}]");
     }
@@ -80,6 +85,9 @@ fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
         Form::Packed(Packing::Plain) => ("plain", vec![]),
         Form::Packed(Packing::Product { offset, row_stride, col_stride, k, n, narrow }) => {
             (if narrow { "narrow_product" } else { "product" }, vec![offset, row_stride, col_stride, k, n])
+        }
+        Form::Packed(Packing::ProductGroups { k, n, rows, bits }) => {
+            ("product_groups", vec![k, n, rows, bits])
         }
         Form::Packed(Packing::Conv { groups, channels, k }) => ("conv", vec![groups, channels, k]),
         Form::Packed(Packing::ConvTransposed { groups, in_channels, rows }) => {

@@ -58,6 +58,7 @@ const GPU: &str = r#"schedule gpu "sm_90a" {
     kernel "neg" {
       choose loops
       map team 1 places 256 adjacent members along outer lanes 4 rows shared order [] index 32
+      launch grid [1] threads 256 next start
       for [i0 < 8] {
         stage [] {
           t0: f32 = load b0[i0]
@@ -82,9 +83,36 @@ const ROUNDED: &str = r#"schedule gpu "sm_90a" tf32-matmul {
     kernel "p" {
       choose gemm.any
       map tile [64, 64] by tf32 threads 256 shared 65536 index 32
+      launch grid [32] threads 256 shared [65536] next end
       matmul f32 b0 [0, 768, 1], b1 [0, 256, 1] over [i0 < 512, i1 < 256] depth [768] {
         t0: f32 = total
         store b2[i0, i1] = t0
+      }
+    }
+  }
+  arena [0]
+}
+"#;
+
+const BROUGHT: &str = r#"schedule gpu "sm_90a" {
+  loops "one" {
+    symbol s0 "rows" in 1..4096 from input 0 axis 0
+    buffer b0 "x": bf16[3, s0, 768] input 0
+    buffer b1 "w": bf16[256, 768] input 1
+    buffer b2 "y": bf16[3, s0, 256] output 0
+    inputs [b0, b1]
+    graph_inputs [b0, b1]
+    outputs [b2]
+    kernel "p" {
+      choose gemm.any
+      map tile [128, 128] by units threads 256 copiers 128 shared 65536 index 32
+      launch grid [6*((s0 + 127) // 128)] threads 256 copiers 128 shared [65536] persistent next end
+      tensor-map b0 from [0] sizes [768, s0, 3] strides [768, 768*s0] box [64, 128] along [i0]
+      tensor-map b1 from [0] sizes [768, 256] strides [768] box [64, 128] along []
+      matmul bf16 b0 [768*s0*i0, 768, 1], b1 [0, 1, 768] over [i0 < 3, i1 < s0, i2 < 256] depth [768] {
+        t0: f32 = total
+        t1: bf16 = cast t0
+        store b2[256*i1 + i2 + 256*s0*i0] = t1
       }
     }
   }
@@ -115,7 +143,7 @@ const LEFT_TO_LIBRARIES: &str = r#"schedule cpu "x86-64-v3" library "openblas" l
 
 #[test]
 fn printing_gives_the_text_back() {
-    for text in [CPU, GPU, ROUNDED, LEFT_TO_LIBRARIES] {
+    for text in [CPU, GPU, ROUNDED, BROUGHT, LEFT_TO_LIBRARIES] {
         let schedule = parse(text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(print(&schedule), text);
         assert_eq!(verify(&schedule), Vec::<String>::new());
@@ -151,6 +179,19 @@ fn each_rule_is_checked() {
         "only contractions and attention have tiles",
     );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
+    finds(GPU, "      launch grid [1] threads 256 next start\n", "", "0 launches");
+    finds(GPU, "grid [1]", "grid [1 - 2]", "-1 blocks");
+    finds(GPU, "grid [1]", "grid [4294967296]", "4294967296 blocks");
+    finds(GPU, "grid [1] threads 256", "grid [1] threads 128", "128 threads");
+    finds(GPU, "grid [1] threads 256", "grid [1] threads 256 cluster 2", "clusters of 2");
+    finds(GPU, "grid [1] threads 256", "grid [1] threads 256 persistent", "nobody copies");
+    let scratch = "      choose loops\n      scratch [64, 0]\n";
+    finds(GPU, "      choose loops\n", scratch, "not given its scratch");
+    finds(GPU, "      choose loops\n", scratch, "does not lie in the arena");
+    finds(ROUNDED, "shared [65536]", "shared [1048576]", "1048576 bytes");
+    finds(BROUGHT, "along [i0]", "along []", "its map of b0");
+    finds(BROUGHT, "box [64, 128] along []", "box [64, 512] along []", "its map of b1");
+    finds(BROUGHT, "tensor-map b1", "tensor-map b2", "its map of b2");
     finds(ROUNDED, " tf32-matmul", " tf32-conv", "may not be rounded");
     finds(LEFT_TO_LIBRARIES, " library \"openblas\"", "", "its library does not compute it");
 }

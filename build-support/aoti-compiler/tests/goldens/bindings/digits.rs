@@ -85,4 +85,26 @@ pub mod digits {
         /// `logits`: `f32` of sizes `[batch, 10]`; `batch`: 1 to 64.
         pub logits: ::aoti_runtime::Tensor<f32>,
     }
+
+    #[cfg(test)]
+    mod samples {
+        /// The model gives the outputs that are stored beside it.
+        #[test]
+        fn outputs_match() {
+            let model = super::Model::load().expect("the model loads");
+            let checked = ::aoti_runtime::__samples::check(
+                model.untyped(),
+                concat!(env!("CARGO_MANIFEST_DIR"), "/models/digits.safetensors"),
+                &[
+                    ::aoti_runtime::__samples::Sample { index: 0, sizes: &[2, 1, 28, 28], offset: 176 },
+                ],
+                &[
+                    ::aoti_runtime::__samples::Sample { index: 0, sizes: &[2, 10], offset: 6448 },
+                ],
+            );
+            if let Err(message) = checked {
+                panic!("{}", message);
+            }
+        }
+    }
 }

@@ -9,11 +9,11 @@
 
 using namespace aoti;
 
-static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2, bf16 *out0) {
+static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const i8 *in1, const bf16 *in2, bf16 *out0) {
   (void)run;
   const i64 m = 1, n = 80, k = 192;
   const Matrix<bf16> a{in0, 192, 1};
-  const f32 *const b = (const f32 *)in1;
+  const i8 *const b = (const i8 *)in1;
   const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
@@ -31,11 +31,11 @@ static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const bf16 *in1
   });
 }
 
-static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
+static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const i8 *in1, f16 *out0) {
   (void)run;
   const i64 m = 3, n = 48, k = 200;
   const Matrix<f16> a{in0, 200, 1};
-  const f32 *const b = (const f32 *)in1;
+  const i8 *const b = (const i8 *)in1;
   const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
@@ -142,11 +142,11 @@ static AOTI_NOINLINE void k_eighth(const Run &run, const f32 *in0, const f32 *in
   });
 }
 
-static AOTI_NOINLINE void k_units(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
+static AOTI_NOINLINE void k_units(const Run &run, const f16 *in0, const i8 *in1, f16 *out0) {
   (void)run;
   const i64 m = 12, n = 80, k = 192;
   const Matrix<f16> a{in0, 192, 1};
-  const f32 *const b = (const f32 *)in1;
+  const i8 *const b = (const i8 *)in1;
   const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
@@ -240,18 +240,18 @@ static AOTI_NOINLINE void k_groups(const Run &run, const f32 *in0, const f32 *in
 
 extern "C" int32_t AOTI_LEVEL_NAME(aoti_narrow_run)(const Run &run) {
   (void)run;
-  call(run, 0, k_one, input<bf16>(run, 0), weights<bf16>(run, 0), weights<bf16>(run, 73728), output<bf16>(run, 0));
-  call(run, 1, k_few, input<f16>(run, 3), weights<f16>(run, 73920), output<f16>(run, 1));
-  call(run, 2, k_skinny, input<f32>(run, 4), weights<f32>(run, 125120), output<f32>(run, 2));
-  call(run, 3, k_whole, input<i32>(run, 5), weights<i32>(run, 149696), output<i32>(run, 3));
-  call(run, 4, k_plain, input<bf16>(run, 0), weights<bf16>(run, 170176), output<bf16>(run, 4));
+  call(run, 0, k_one, input<bf16>(run, 0), weights<i8>(run, 0), weights<bf16>(run, 18432), output<bf16>(run, 0));
+  call(run, 1, k_few, input<f16>(run, 3), weights<i8>(run, 18624), output<f16>(run, 1));
+  call(run, 2, k_skinny, input<f32>(run, 4), weights<f32>(run, 31424), output<f32>(run, 2));
+  call(run, 3, k_whole, input<i32>(run, 5), weights<i32>(run, 56000), output<i32>(run, 3));
+  call(run, 4, k_plain, input<bf16>(run, 0), weights<bf16>(run, 76480), output<bf16>(run, 4));
   call(run, 5, k_we, input<f8e4m3fn>(run, 6), arena<f32>(run, 0));
   call(run, 6, k_eighth, input<f32>(run, 4), arena<f32>(run, 0), output<f32>(run, 5));
-  call(run, 7, k_units, input<f16>(run, 1), weights<f16>(run, 219328), output<f16>(run, 7));
-  call(run, 8, k_rows, input<bf16>(run, 2), weights<bf16>(run, 293056), output<bf16>(run, 8));
+  call(run, 7, k_units, input<f16>(run, 1), weights<i8>(run, 125632), output<f16>(run, 7));
+  call(run, 8, k_rows, input<bf16>(run, 2), weights<bf16>(run, 144064), output<bf16>(run, 8));
   call(run, 9, k_wide, input<f16>(run, 7), arena<f32>(run, 0));
   call(run, 10, k_half, input<f32>(run, 4), arena<f32>(run, 0), output<f32>(run, 6));
-  call(run, 11, k_groups, input<f32>(run, 8), weights<f32>(run, 342208), output<f32>(run, 9));
+  call(run, 11, k_groups, input<f32>(run, 8), weights<f32>(run, 193216), output<f32>(run, 9));
   return 0;
 }
 

@@ -75,6 +75,7 @@ fn context(parallel_for: Option<Loop>, threads: i32) -> AotiContext {
         on_time_arg: ptr::null_mut(),
         allocate_output: None,
         allocate_output_arg: ptr::null_mut(),
+        communicator: ptr::null(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
+    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
+    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
@@ -136,6 +136,7 @@ impl Parser<'_, '_> {
         Ok(match self.cursor.word()? {
             "call" => Action::Call(self.call()?),
             "launch" => Action::Launch(self.launch()?),
+            "exchange" => Action::Exchange(self.exchange()?),
             "read" => {
                 let symbol = Symbol::size(self.cursor.reference('s')?);
                 self.cursor.expect_word("in")?;
@@ -162,11 +163,28 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn call(&mut self) -> Result<Call, SyntaxError> {
+    fn kernel_id(&mut self) -> Result<KernelId, SyntaxError> {
         let kernel = KernelId::from_u32(self.cursor.reference('k')?);
-        if !self.plan.kernels.is_valid(kernel) {
-            return Err(self.cursor.error("there is no such kernel"));
+        if self.plan.kernels.is_valid(kernel) {
+            Ok(kernel)
+        } else {
+            Err(self.cursor.error("there is no such kernel"))
         }
+    }
+
+    fn exchange(&mut self) -> Result<Exchange, SyntaxError> {
+        let kernel = self.kernel_id()?;
+        let name = self.cursor.word()?;
+        let collective = self.cursor.collective(name)?;
+        self.cursor.expect_word("from")?;
+        let (input, given) = (self.pointer()?, self.cursor.expression()?);
+        self.cursor.expect_word("to")?;
+        let (output, made) = (self.pointer()?, self.cursor.expression()?);
+        Ok(Exchange { kernel, collective, input, given, output, made, failure: self.failure()? })
+    }
+
+    fn call(&mut self) -> Result<Call, SyntaxError> {
+        let kernel = self.kernel_id()?;
         let function = FunctionId::from_u32(self.cursor.reference('f')?);
         self.cursor.expect('(')?;
         let mut tensors = Vec::new();

@@ -1,10 +1,12 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Condition, Expanded, InitialState, KernelFacts, Launch, LaunchPart, Map,
-    Place, Pointer, Product, Read, RunPlan,
+    Action, Allocate, Assert, Call, Condition, Exchange, Expanded, InitialState, KernelFacts, Launch,
+    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan,
 };
-use crate::graph::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
+use crate::graph::text::{
+    bracketed, collective_text, guard_line, note_line, quoted, quoted_name, range_text,
+};
 use crate::kernels::Scratch;
 
 /// The whole plan; [`super::parse`] gives it back.
@@ -80,6 +82,13 @@ impl Printer {
                         maps.iter().map(map_text).collect::<String>(),
                         product.as_deref().map_or_else(String::new, product_text)
                     )),
+                Action::Exchange(Exchange { kernel, collective, input, given, output, made, failure }) => {
+                    let (name, what) = (collective.kind.name(), collective_text(collective));
+                    let (input, output) = (pointer(input), pointer(output));
+                    self.line(&format!(
+                        "exchange {kernel} {name} {what} from {input} [{given}] to {output} [{made}] {failure}"
+                    ));
+                }
                 Action::Read(Read { from, symbol, range, failure }) => {
                     let range = range_text(*range);
                     self.line(&format!("read {symbol} in {range} {failure} {}", pointer(from)));

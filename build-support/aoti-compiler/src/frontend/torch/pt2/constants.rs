@@ -83,7 +83,8 @@ impl<'a> Payloads<'a> {
             let layout = Layout::new(inner.dtype, inner.sizes, inner.strides, inner.offset, &own)?;
             let data = self.data(&layout, &inner.data, &path, &own)?;
             let source = source.clone();
-            let constant = Constant { name: own, dtype: layout.dtype, sizes: layout.sizes, data, source };
+            let constant =
+                Constant { name: own, dtype: layout.dtype, sizes: layout.sizes, data, source, groups: None };
             Ok((inner.name, constant))
         };
         read().map_err(refused)?.into_iter().map(constant).collect::<Result<_, _>>().map(Some)
@@ -105,7 +106,8 @@ impl<'a> Payloads<'a> {
         let data = self.data(&layout, data, &path, name)?;
         // What the archive keeps among the weights is the state dict; the rest belongs to the program.
         let source = if *kind == WEIGHTS { ConstantSource::Weight } else { ConstantSource::Fixed };
-        Ok(Constant { name: name.to_owned(), dtype: layout.dtype, sizes: layout.sizes, data, source })
+        let (name, dtype, sizes) = (name.to_owned(), layout.dtype, layout.sizes);
+        Ok(Constant { name, dtype, sizes, data, source, groups: None })
     }
 
     /// The elements of a tensor. Strides of 0 make many of few bytes, so that what is gathered has a limit in all.

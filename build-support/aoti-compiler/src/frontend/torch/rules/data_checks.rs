@@ -277,6 +277,13 @@ const CHECKED: &[(&str, &[Check])] = &[
 /// Operators that give results for all elements, by name.
 #[rustfmt::skip]
 const UNCHECKED: &[&str] = &[
+    "_c10d_functional.all_gather_into_tensor", "_c10d_functional.all_gather_into_tensor_coalesced",
+    "_c10d_functional.all_gather_into_tensor_out", "_c10d_functional.all_reduce",
+    "_c10d_functional.all_reduce_coalesced", "_c10d_functional.all_to_all_single", "_c10d_functional.broadcast",
+    "_c10d_functional.reduce_scatter_tensor", "_c10d_functional.reduce_scatter_tensor_coalesced",
+    "_c10d_functional.reduce_scatter_tensor_out", "_c10d_functional.wait_tensor", "_c10d_functional.wait_tensors",
+    "_c10d_functional_autograd.all_gather_into_tensor", "_c10d_functional_autograd.all_to_all_single",
+    "_c10d_functional_autograd.reduce_scatter_tensor",
     "aten._adaptive_avg_pool2d", "aten._adaptive_avg_pool2d_backward", "aten._adaptive_avg_pool3d",
     "aten._adaptive_avg_pool3d_backward", "aten._aminmax", "aten._batch_norm_no_update",
     "aten._batch_norm_with_update", "aten._batch_norm_with_update_functional", "aten._cast_Byte", "aten._cast_Char",

@@ -17,6 +17,7 @@ pub(crate) mod attention;
 pub(crate) mod bitcast;
 pub(crate) mod casts;
 pub(crate) mod checks;
+pub(crate) mod collective;
 pub(crate) mod combinations;
 pub(crate) mod complex;
 pub(crate) mod concat;

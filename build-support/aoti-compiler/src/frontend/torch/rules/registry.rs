@@ -139,6 +139,7 @@ const FAMILIES: &[&[Rule]] = &[
     super::fft::RULES,
     super::as_strided::RULES,
     super::unique::RULES,
+    super::collective::RULES,
 ];
 
 /// All rules and refusals by overload name.

@@ -1,0 +1,141 @@
+//! How a kernel is launched on a device, as data: its grid, its blocks, what they have, and when the next kernel may come.
+//! Each kind of kernel says how its mappings are launched; a printer prints that and decides nothing.
+
+use super::gemm::tensor_map::TensorMap;
+use super::mapping::{GpuMapping, Multiplier};
+use super::{attention, axis_ops, conv, gemm, nest};
+use crate::loops::{BufferId, Kernel, KernelKind, Program};
+use crate::symbolic::{Expr, NoRanges};
+
+/// One launch of a kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Launch {
+    /// Blocks. Where there are none nothing is launched.
+    pub grid: Expr,
+    /// Threads of a block.
+    pub threads: i64,
+    /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
+    pub copiers: i64,
+    /// Blocks that run as a cluster, where the device has such.
+    pub cluster: i64,
+    /// Bytes of shared memory beside what the kernel declares.
+    pub shared: Expr,
+    /// Whether it is given the kernel's scratch.
+    pub takes_scratch: bool,
+    /// Whether there are no more blocks than multiprocessors, where the code of a device has the role of copiers: a block then
+    /// has what it needs next brought while it finishes.
+    pub persistent: bool,
+    /// When the launch that depends on it may begin.
+    pub trigger: Trigger,
+    /// Maps of tensors by which the copy engine finds boxes of operands, in their order.
+    pub maps: Vec<MapArgument>,
+}
+
+/// When a kernel lets the launch begin that depends on it. That waits until the kernel has ended before it reads what it wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// When a block has done its work.
+    AtEnd,
+    /// When a block begins.
+    AtStart,
+    /// Where its template says, which also waits for earlier kernels behind what does not depend on them.
+    InTemplate,
+}
+
+/// A map of a tensor by which the copy engine finds boxes of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MapArgument {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// The map, from the buffer's first element on.
+    pub map: TensorMap,
+    /// Elements of a box along the first two axes.
+    pub extents: [i64; 2],
+}
+
+/// All launches of a kernel, in order. They are given the same, and one scratch.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Launches {
+    pub(crate) all: Vec<Launch>,
+    /// Bytes of scratch in device memory.
+    pub(crate) scratch: Option<Expr>,
+}
+
+/// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
+pub(super) const MAX_BLOCKS: i64 = 1 << 20;
+/// Blocks of a launch at most that let the next kernel come when they begin: that many leave room on all multiprocessors alike.
+const SMALL_LAUNCH: i64 = 8;
+
+impl Launch {
+    /// So many units, of which a block takes `per_block` at a time, by no more blocks than `most`.
+    pub(super) fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
+        let grid = units.ceil_div(&Expr::int(per_block), &NoRanges).minimum(&Expr::int(most));
+        Launch {
+            trigger: at_end_of(&grid),
+            grid,
+            threads,
+            copiers: 0,
+            cluster: 1,
+            shared: Expr::int(0),
+            takes_scratch: false,
+            persistent: false,
+            maps: vec![],
+        }
+    }
+}
+
+/// When a kernel of so many blocks lets the next one begin that has no reason to do so early.
+pub(super) fn at_end_of(grid: &Expr) -> Trigger {
+    let is_small = grid.as_int().is_some_and(|blocks| blocks <= SMALL_LAUNCH);
+    if is_small { Trigger::AtStart } else { Trigger::AtEnd }
+}
+
+impl Launches {
+    /// Launches that have this scratch.
+    pub(super) fn with_scratch(mut all: Vec<Launch>, scratch: Option<Expr>) -> Launches {
+        all.iter_mut().for_each(|launch| launch.takes_scratch = scratch.is_some());
+        Launches { all, scratch }
+    }
+}
+
+impl From<Launch> for Launches {
+    fn from(launch: Launch) -> Launches {
+        Launches { all: vec![launch], scratch: None }
+    }
+}
+
+/// How a kernel is launched that is laid so.
+pub(crate) fn launches(program: &Program, kernel: &Kernel, mapping: &GpuMapping) -> Launches {
+    match (&kernel.kind, mapping) {
+        (KernelKind::Nest(own), GpuMapping::Scatter(scattering)) => {
+            nest::scatter::Plan::new(program, own, scattering).launches()
+        }
+        (KernelKind::Nest(own), GpuMapping::Teams(teams)) => {
+            nest::simt::launches(program, kernel, own, teams)
+        }
+        (KernelKind::MatMul(own), GpuMapping::Tiles(tile)) => {
+            gemm::launch::of_product(program, own, tile).into()
+        }
+        (KernelKind::Convolution(own), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
+            conv::windows::launch(program, own, tile).into()
+        }
+        (KernelKind::Convolution(own), GpuMapping::Tiles(tile)) => {
+            gemm::launch::of_convolution(program, own, tile).into()
+        }
+        (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => attention::tiles::launch(own, tile).into(),
+        (KernelKind::Rows(own), GpuMapping::Template { threads, rows, .. }) => {
+            axis_ops::launch::launches(own, (*threads, *rows))
+        }
+        // Who connects the ranks launches what they compute together.
+        (KernelKind::Extern(_), GpuMapping::Template { .. }) => Launches { all: vec![], scratch: None },
+        (
+            KernelKind::Nest(_)
+            | KernelKind::MatMul(_)
+            | KernelKind::Convolution(_)
+            | KernelKind::Attention(_)
+            | KernelKind::Rows(_)
+            | KernelKind::Extern(_),
+            _,
+        ) => unreachable!("kernels are mapped as their kind is"),
+    }
+}

@@ -1,0 +1,98 @@
+//! Launches in the text form of schedules.
+
+use super::parse::{field, one, pair};
+use crate::graph::text::bracketed;
+use crate::kernels::gemm::tensor_map::TensorMap;
+use crate::kernels::launch::{Launch, MapArgument, Trigger};
+use crate::loops::{Buffer, BufferId};
+use crate::symbolic::{Expr, Node, Symbol};
+use crate::text::{Cursor, SyntaxError};
+use cranelift_entity::PrimaryMap;
+
+/// A line for the launch, and one for each map of a tensor.
+pub(super) fn print(launch: &Launch) -> Vec<String> {
+    let Launch { grid, threads, copiers, cluster, shared, takes_scratch, persistent, trigger, maps } = launch;
+    let mut line = format!("launch grid [{grid}] threads {threads}");
+    if *copiers > 0 {
+        line += &format!(" copiers {copiers}");
+    }
+    if *cluster != 1 {
+        line += &format!(" cluster {cluster}");
+    }
+    if !shared.is(0) {
+        line += &format!(" shared [{shared}]");
+    }
+    for (has, word) in [(*takes_scratch, " scratch"), (*persistent, " persistent")] {
+        line += if has { word } else { "" };
+    }
+    line += match trigger {
+        Trigger::AtEnd => " next end",
+        Trigger::AtStart => " next start",
+        Trigger::InTemplate => " next template",
+    };
+    std::iter::once(line).chain(maps.iter().map(map)).collect()
+}
+
+fn map(own: &MapArgument) -> String {
+    let MapArgument { buffer, map, extents } = own;
+    let TensorMap { start, sizes, strides, batches } = map;
+    let batches: Vec<Expr> = batches.iter().map(|symbol| Expr::sym(*symbol)).collect();
+    format!(
+        "tensor-map {buffer} from [{start}] sizes {} strides {} box {} along {}",
+        bracketed(sizes),
+        bracketed(strides),
+        bracketed(extents),
+        bracketed(&batches)
+    )
+}
+
+/// The launch that a line says, if there is one.
+pub(super) fn parse(
+    cursor: &mut Cursor<'_>,
+    buffers: &PrimaryMap<BufferId, Buffer>,
+) -> Result<Option<Launch>, SyntaxError> {
+    if !cursor.eat_word("launch") {
+        return Ok(None);
+    }
+    cursor.expect_word("grid")?;
+    let grid = one(cursor)?;
+    let threads = field(cursor, "threads")?;
+    let copiers = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
+    let cluster = if cursor.eat_word("cluster") { cursor.number()? } else { 1 };
+    let shared = if cursor.eat_word("shared") { one(cursor)? } else { Expr::int(0) };
+    let [takes_scratch, persistent] = ["scratch", "persistent"].map(|word| cursor.eat_word(word));
+    cursor.expect_word("next")?;
+    let trigger = match cursor.word()? {
+        "end" => Trigger::AtEnd,
+        "start" => Trigger::AtStart,
+        "template" => Trigger::InTemplate,
+        _ => return Err(cursor.error("expected `end`, `start` or `template`")),
+    };
+    let mut maps = Vec::new();
+    while cursor.eat_word("tensor-map") {
+        maps.push(parse_map(cursor, buffers)?);
+    }
+    Ok(Some(Launch { grid, threads, copiers, cluster, shared, takes_scratch, persistent, trigger, maps }))
+}
+
+fn parse_map(
+    cursor: &mut Cursor<'_>,
+    buffers: &PrimaryMap<BufferId, Buffer>,
+) -> Result<MapArgument, SyntaxError> {
+    let buffer = super::parse::buffer(cursor, buffers)?;
+    cursor.expect_word("from")?;
+    let start = one(cursor)?;
+    cursor.expect_word("sizes")?;
+    let sizes = cursor.expressions()?;
+    cursor.expect_word("strides")?;
+    let strides = cursor.expressions()?;
+    cursor.expect_word("box")?;
+    let [Some(first), Some(second)] = pair(cursor)?.map(|extent| extent.as_int()) else {
+        return Err(cursor.error("expected two numbers"));
+    };
+    cursor.expect_word("along")?;
+    let symbol = |axis: &Expr| if let Node::Sym(symbol) = axis.node() { Some(*symbol) } else { None };
+    let batches: Option<Vec<Symbol>> = cursor.expressions()?.iter().map(symbol).collect();
+    let batches = batches.ok_or_else(|| cursor.error("expected axes"))?;
+    Ok(MapArgument { buffer, map: TensorMap { start, sizes, strides, batches }, extents: [first, second] })
+}

@@ -1,0 +1,425 @@
+//! Collectives of GPUs by NCCL, or RCCL, whose functions have the same names. The library is opened when it is asked for.
+
+use crate::communicator::{Collective, CollectiveKind, Communicator, Memory, Reduction};
+use crate::{DType, Device, Error, ErrorCode};
+use libloading::Library;
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    fmt,
+    path::Path,
+    ptr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+const ID_BYTES: usize = 128;
+/// How long ranks wait for the others, where nobody says.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+const SUCCESS: c_int = 0;
+const IN_PROGRESS: c_int = 7;
+
+/// What the ranks of a group find each other by. One rank makes it ([`Nccl::id`]), and the program brings it to the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct NcclId(pub [u8; ID_BYTES]);
+
+type Comm = *mut c_void;
+type Stream = *mut c_void;
+
+/// Version 2.14 of `ncclConfig_t`, which every later version takes.
+#[repr(C)]
+struct Config {
+    size: usize,
+    magic: u32,
+    version: u32,
+    blocking: c_int,
+}
+
+macro_rules! functions {
+    ($($name:ident: $symbol:literal ($($parameter:ty),*) -> $result:ty,)*) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($($parameter),*) -> $result,)*
+        }
+
+        impl Functions {
+            /// # Safety
+            ///
+            /// The library is NCCL or RCCL, and outlives the functions.
+            unsafe fn find(library: &Library) -> Result<Functions, libloading::Error> {
+                // SAFETY: signatures as `nccl.h` has them.
+                Ok(unsafe { Functions { $($name: *library.get($symbol)?,)* } })
+            }
+        }
+    };
+}
+
+functions! {
+    id: "ncclGetUniqueId" (*mut NcclId) -> c_int,
+    connect: "ncclCommInitRankConfig" (*mut Comm, c_int, NcclId, c_int, *mut Config) -> c_int,
+    finalize: "ncclCommFinalize" (Comm) -> c_int,
+    destroy: "ncclCommDestroy" (Comm) -> c_int,
+    abort: "ncclCommAbort" (Comm) -> c_int,
+    state: "ncclCommGetAsyncError" (Comm, *mut c_int) -> c_int,
+    text: "ncclGetErrorString" (c_int) -> *const c_char,
+    all_reduce: "ncclAllReduce" (*const c_void, *mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
+    all_gather: "ncclAllGather" (*const c_void, *mut c_void, usize, c_int, Comm, Stream) -> c_int,
+    reduce_scatter: "ncclReduceScatter" (*const c_void, *mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
+    broadcast: "ncclBroadcast" (*const c_void, *mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
+    send: "ncclSend" (*const c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
+    receive: "ncclRecv" (*mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
+    group_start: "ncclGroupStart" () -> c_int,
+    group_end: "ncclGroupEnd" () -> c_int,
+}
+
+/// NCCL or RCCL, opened.
+#[derive(Clone)]
+pub struct Nccl {
+    functions: Arc<(Functions, Library)>,
+}
+
+impl Nccl {
+    /// Finds the library for a device where the system has it: `libnccl.so.2`, or `librccl.so.1`.
+    ///
+    /// # Errors
+    /// What the loader says, and [`ErrorCode::Device`] for processors.
+    pub fn open(device: Device) -> Result<Nccl, Error> {
+        let name = match device {
+            Device::Cuda(_) => "libnccl.so.2",
+            Device::Rocm(_) => "librccl.so.1",
+            Device::Cpu => return Err(Error::new(ErrorCode::Device, "NCCL is for GPUs")),
+        };
+        // SAFETY: these names are those libraries'.
+        unsafe { Nccl::open_file(Path::new(name)) }
+    }
+
+    /// Opens the library in a file, such as that of a Python package.
+    ///
+    /// # Safety
+    ///
+    /// The file is NCCL or RCCL, from version 2.14 on.
+    pub unsafe fn open_file(path: &Path) -> Result<Nccl, Error> {
+        let failed = |error: libloading::Error| {
+            Error::new(ErrorCode::Library, format!("`{}` cannot be used: {error}", path.display()))
+        };
+        // SAFETY: as the caller says.
+        unsafe {
+            let library = Library::new(path).map_err(failed)?;
+            let functions = Functions::find(&library).map_err(failed)?;
+            Ok(Nccl { functions: Arc::new((functions, library)) })
+        }
+    }
+
+    fn functions(&self) -> &Functions {
+        &self.functions.0
+    }
+
+    /// A new id, for one group.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn id(&self) -> Result<NcclId, Error> {
+        let mut id = NcclId([0; ID_BYTES]);
+        // SAFETY: the library writes as many bytes.
+        let code = unsafe { (self.functions().id)(&mut id) };
+        if code == SUCCESS { Ok(id) } else { Err(Error::new(ErrorCode::Device, self.text(code))) }
+    }
+
+    fn text(&self, code: c_int) -> String {
+        // SAFETY: the library gives a text of its own, which stays.
+        let text = unsafe { CStr::from_ptr((self.functions().text)(code)) };
+        text.to_string_lossy().into_owned()
+    }
+}
+
+impl fmt::Debug for Nccl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nccl").finish_non_exhaustive()
+    }
+}
+
+/// One rank of a group of GPUs, one in each: for a model that runs there.
+///
+/// It connects in the first run, on the device of the model. Collectives are put on the run's stream, and captured in its graph. A
+/// rank that waits longer than the limit ends what it has submitted, and its run fails; from then on it cannot be used.
+pub struct NcclCommunicator {
+    nccl: Nccl,
+    id: NcclId,
+    rank: usize,
+    ranks: usize,
+    limit: Duration,
+    state: Mutex<State>,
+}
+
+enum State {
+    New,
+    Connected(Connected),
+    Ended(String),
+}
+
+struct Connected(Comm);
+// SAFETY: a communicator of NCCL may be used by any thread, by one at a time.
+unsafe impl Send for Connected {}
+
+impl NcclCommunicator {
+    /// Rank `rank` of `ranks`, each of which is made with the same id.
+    pub fn new(nccl: &Nccl, id: NcclId, rank: usize, ranks: usize) -> NcclCommunicator {
+        let state = Mutex::new(State::New);
+        NcclCommunicator { nccl: nccl.clone(), id, rank, ranks, limit: TIME_LIMIT, state }
+    }
+
+    /// How long ranks wait for the others before they get an error; a minute by default.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> NcclCommunicator {
+        self.limit = limit;
+        self
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The communicator, which is connected the first time.
+    fn connected(&self, state: &mut State) -> Result<Comm, String> {
+        if let State::New = state {
+            let mut config =
+                Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21400, blocking: 0 };
+            let number = |number: usize| c_int::try_from(number).map_err(|_| "too many ranks".to_owned());
+            let (rank, ranks, mut comm) = (number(self.rank)?, number(self.ranks)?, ptr::null_mut());
+            // SAFETY: arguments as the library wants them, on the device that is current in a run.
+            let code =
+                unsafe { (self.nccl.functions().connect)(&mut comm, ranks, self.id, rank, &mut config) };
+            *state = State::Connected(Connected(comm));
+            self.settle(state, code, "connecting the ranks")?;
+        }
+        match state {
+            State::Connected(own) => Ok(own.0),
+            State::Ended(reason) => Err(reason.clone()),
+            State::New => Err("the ranks are not connected".to_owned()),
+        }
+    }
+
+    /// Waits until the library has done what it was asked for; what it submits to a stream may still be under way.
+    fn settle(&self, state: &mut State, mut code: c_int, what: &str) -> Result<(), String> {
+        let begin = Instant::now();
+        while code == IN_PROGRESS && begin.elapsed() < self.limit {
+            let State::Connected(Connected(comm)) = state else { break };
+            // SAFETY: the communicator is alive.
+            let asked = unsafe { (self.nccl.functions().state)(*comm, &mut code) };
+            if asked != SUCCESS {
+                code = asked;
+            }
+            if code == IN_PROGRESS {
+                thread::sleep(Duration::from_micros(if begin.elapsed().as_millis() < 10 { 20 } else { 500 }));
+            }
+        }
+        match code {
+            SUCCESS => Ok(()),
+            IN_PROGRESS => self.end(state, format!("{what} took longer than {:?}", self.limit)),
+            code => self.end(state, format!("{what}: {}", self.nccl.text(code))),
+        }
+    }
+
+    /// Ends everything that was submitted.
+    fn end(&self, state: &mut State, reason: String) -> Result<(), String> {
+        if let State::Connected(Connected(comm)) = std::mem::replace(state, State::Ended(reason.clone()))
+            && !comm.is_null()
+        {
+            // SAFETY: the communicator is alive, and nobody uses it after this.
+            unsafe { (self.nccl.functions().abort)(comm) };
+        }
+        Err(reason)
+    }
+
+    fn submit(&self, comm: Comm, call: &Call<'_>) -> Result<c_int, String> {
+        let functions = self.nccl.functions();
+        let Call { kind, dtype, input, output, given, made, stream } = *call;
+        // SAFETY: the run gives addresses of as many elements, on its stream, for as long as it takes.
+        Ok(unsafe {
+            match kind {
+                CollectiveKind::AllReduce(reduction) => {
+                    let (dtype, op) = reduced_by(dtype, reduction)?;
+                    (functions.all_reduce)(input, output, made, dtype, op, comm, stream)
+                }
+                CollectiveKind::ReduceScatter(reduction) => {
+                    let (dtype, op) = reduced_by(dtype, reduction)?;
+                    (functions.reduce_scatter)(input, output, made, dtype, op, comm, stream)
+                }
+                CollectiveKind::AllGather => {
+                    (functions.all_gather)(input, output, given * dtype.size(), BYTES, comm, stream)
+                }
+                CollectiveKind::Broadcast { root } => {
+                    let root = c_int::try_from(root).map_err(|_| format!("there is no rank {root}"))?;
+                    (functions.broadcast)(input, output, given * dtype.size(), BYTES, root, comm, stream)
+                }
+                CollectiveKind::AllToAll { send, receive } => self.all_to_all(comm, call, send, receive)?,
+            }
+        })
+    }
+
+    /// # Safety
+    ///
+    /// As in [`NcclCommunicator::submit`].
+    unsafe fn all_to_all(
+        &self,
+        comm: Comm,
+        call: &Call<'_>,
+        send: &[i64],
+        receive: &[i64],
+    ) -> Result<c_int, String> {
+        let (functions, size) = (self.nccl.functions(), call.dtype.size());
+        let bytes = |blocks: &[i64]| -> Vec<usize> {
+            blocks.iter().map(|count| usize::try_from(*count).unwrap_or(0) * size).collect()
+        };
+        let (send, receive) = (bytes(send), bytes(receive));
+        if send.iter().sum::<usize>() != call.given * size
+            || receive.iter().sum::<usize>() != call.made * size
+        {
+            return Err("the blocks are not what they are blocks of".to_owned());
+        }
+        let (mut from, mut to) = (call.input.cast::<u8>(), call.output.cast::<u8>());
+        // SAFETY: blocks lie within both tensors, as was checked.
+        unsafe {
+            let mut code = (functions.group_start)();
+            for (peer, (send, receive)) in (0..).zip(send.into_iter().zip(receive)) {
+                if code == SUCCESS || code == IN_PROGRESS {
+                    code = (functions.send)(from.cast(), send, BYTES, peer, comm, call.stream);
+                }
+                if code == SUCCESS || code == IN_PROGRESS {
+                    code = (functions.receive)(to.cast(), receive, BYTES, peer, comm, call.stream);
+                }
+                (from, to) = (from.wrapping_add(send), to.wrapping_add(receive));
+            }
+            let end = (functions.group_end)();
+            Ok(if code == SUCCESS || code == IN_PROGRESS { end } else { code })
+        }
+    }
+}
+
+/// What a collective is given on a device.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    kind: CollectiveKind<'a>,
+    dtype: DType,
+    input: *const c_void,
+    output: *mut c_void,
+    given: usize,
+    made: usize,
+    stream: Stream,
+}
+
+/// `ncclUint8`, by which whatever is not reduced is moved.
+const BYTES: c_int = 1;
+
+/// The numbers of an element type and of a reduction.
+fn reduced_by(dtype: DType, reduction: Reduction) -> Result<(c_int, c_int), String> {
+    const SUM: c_int = 0;
+    const PRODUCT: c_int = 1;
+    const MAX: c_int = 2;
+    const MIN: c_int = 3;
+    const AVERAGE: c_int = 4;
+    let unknown = || Err(format!("NCCL does not reduce {dtype} by {reduction:?}"));
+    let code = match dtype {
+        DType::I8 => 0,
+        DType::U8 | DType::Bool => 1,
+        DType::I32 => 2,
+        DType::U32 => 3,
+        DType::I64 => 4,
+        DType::U64 => 5,
+        DType::F16 => 6,
+        DType::F32 => 7,
+        DType::F64 => 8,
+        DType::Bf16 => 9,
+        DType::I16
+        | DType::U16
+        | DType::F8E4M3Fn
+        | DType::F8E5M2
+        | DType::F8E4M3Fnuz
+        | DType::F8E5M2Fnuz
+        | DType::F8E8M0Fnu
+        | DType::C32
+        | DType::C64
+        | DType::C128 => return unknown(),
+    };
+    let op = match reduction {
+        // Truth values are bytes of 0 and 1.
+        Reduction::Sum | Reduction::Or if dtype == DType::Bool => MAX,
+        Reduction::Product | Reduction::And if dtype == DType::Bool => MIN,
+        Reduction::Sum => SUM,
+        Reduction::Product => PRODUCT,
+        Reduction::Max => MAX,
+        Reduction::Min => MIN,
+        Reduction::Average if dtype.is_float() => AVERAGE,
+        Reduction::Average | Reduction::And | Reduction::Or | Reduction::Xor => return unknown(),
+    };
+    Ok((code, op))
+}
+
+impl Communicator for NcclCommunicator {
+    fn exchange(&self, collective: Collective<'_>) -> Result<(), String> {
+        let Collective { kind, dtype, group, ranks, memory } = collective;
+        if let Some(wanted) = ranks.filter(|wanted| *wanted != self.ranks) {
+            let have = self.ranks;
+            return Err(format!("the program is for {wanted} ranks, and group `{group}` has {have}"));
+        }
+        let Memory::Device { device: _, input, input_count: given, output, output_count: made, stream } =
+            memory
+        else {
+            return Err(
+                "NCCL exchanges what is in memory of GPUs, and the model runs on the processor".to_owned()
+            );
+        };
+        let mut state = self.lock();
+        let comm = self.connected(&mut state)?;
+        let call = Call { kind, dtype, input, output, given, made, stream };
+        match self.submit(comm, &call) {
+            Ok(code) => self.settle(&mut state, code, kind.name()),
+            Err(reason) => self.end(&mut state, reason),
+        }
+    }
+
+    fn is_capturable(&self) -> bool {
+        true
+    }
+
+    fn poll(&self, waited: Duration) -> Result<(), String> {
+        let mut state = self.lock();
+        let comm = self.connected(&mut state)?;
+        let mut code = SUCCESS;
+        // SAFETY: the communicator is alive.
+        let asked = unsafe { (self.nccl.functions().state)(comm, &mut code) };
+        match if asked == SUCCESS { code } else { asked } {
+            SUCCESS | IN_PROGRESS if waited <= self.limit => Ok(()),
+            SUCCESS | IN_PROGRESS => {
+                let reason = format!("rank {} waited longer than {:?} for the others", self.rank, self.limit);
+                self.end(&mut state, reason)
+            }
+            code => self.end(&mut state, self.nccl.text(code)),
+        }
+    }
+
+    fn failed(&self, reason: &str) {
+        let _ = self.end(&mut self.lock(), format!("rank {} failed: {reason}", self.rank));
+    }
+}
+
+impl Drop for NcclCommunicator {
+    fn drop(&mut self) {
+        let mut state = self.lock();
+        let State::Connected(Connected(comm)) = *state else { return };
+        // What the other ranks still read of this one is waited for.
+        // SAFETY: the communicator is alive.
+        let code = unsafe { (self.nccl.functions().finalize)(comm) };
+        if self.settle(&mut state, code, "leaving the group").is_ok() {
+            // SAFETY: the communicator is alive, and nobody uses it after this.
+            unsafe { (self.nccl.functions().destroy)(comm) };
+        }
+    }
+}
+
+impl fmt::Debug for NcclCommunicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("NcclCommunicator");
+        debug.field("rank", &self.rank).field("ranks", &self.ranks).finish_non_exhaustive()
+    }
+}
