@@ -45,6 +45,25 @@ impl Chosen {
         Err(Failure::User(format!("there is neither a file nor a model of the project `{name}`{help}")))
     }
 
+    /// The same for one of its programs, which commands compile alone. A model with several has to be given one.
+    pub(crate) fn program(self, name: Option<&str>) -> Result<Chosen, Failure> {
+        let Chosen { model, case } = self;
+        let known: Vec<&str> = model.programs.iter().map(|program| program.name.as_str()).collect();
+        let known = format!("`{}`", known.join("`, `"));
+        let refusal = match name {
+            None if model.programs.is_empty() => return Ok(Chosen { model, case }),
+            None => {
+                format!("the model `{}` has the programs {known}: say which with `--program`", model.name)
+            }
+            Some(name) => match model.program(name) {
+                Some(model) => return Ok(Chosen { model, case }),
+                None if model.programs.is_empty() => format!("the model `{}` has one program", model.name),
+                None => format!("the model `{}` has no program `{name}`, but {known}", model.name),
+            },
+        };
+        Err(Failure::User(refusal))
+    }
+
     fn of_file(given: &Path, context: &Context) -> Result<Chosen, Failure> {
         let (path, case) = case::model_file(given)?;
         let model = single::model(&path, &context.environment)?;

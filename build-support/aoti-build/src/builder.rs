@@ -206,10 +206,14 @@ impl Builder {
         }
         // What the script itself writes is newer than its start each time.
         for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
-            println!("cargo::rerun-if-changed={}", model.path.display());
-            let samples = model.samples.iter().map(|samples| samples.path.clone());
-            for file in files::beside(&model.path).into_iter().chain(samples) {
-                println!("cargo::rerun-if-changed={}", file.display());
+            for (_, path) in model.program_files() {
+                println!("cargo::rerun-if-changed={}", path.display());
+                for file in files::beside(path) {
+                    println!("cargo::rerun-if-changed={}", file.display());
+                }
+            }
+            if let Some(samples) = &model.samples {
+                println!("cargo::rerun-if-changed={}", samples.path.display());
             }
         }
         for path in self.manifest.operators.iter().filter_map(Operator::file) {

@@ -62,6 +62,11 @@ impl Session {
     /// # Errors
     /// As a build, as far as it runs no tool.
     pub fn open_kernels(&self, model: &Model, facts: Facts) -> Result<Vec<OpenKernel>, Error> {
+        if !model.programs.is_empty() {
+            let alone = model.programs.iter().filter_map(|program| model.program(&program.name));
+            let all = alone.map(|program| self.open_kernels(&program, facts));
+            return Ok(all.collect::<Result<Vec<_>, Error>>()?.concat());
+        }
         let (name, path) = (model.name.clone(), model.path.clone());
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let model_file = crate::files::model_file(&path).map_err(unreadable)?;

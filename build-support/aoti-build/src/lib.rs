@@ -84,7 +84,7 @@ mod with_compiler {
     pub use crate::machine::Machine;
     pub use crate::manifest::{Manifest, Wishes, operators_of_project};
     pub use crate::model::{
-        Choices, Gpus, LinkKind, MathLibrary, Model, Names, Samples, Tf32, TypicalSizes, Weights,
+        Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Samples, Tf32, TypicalSizes, Weights,
         default_architectures, default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};

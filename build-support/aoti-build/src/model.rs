@@ -1,11 +1,13 @@
 //! One model as the manifest or a command asks for it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
 use aoti_compiler::cost::Rates;
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json_words;
 use aoti_compiler::names;
 pub use aoti_compiler::passes::rename::Names;
@@ -73,13 +75,26 @@ pub enum Choices {
     },
 }
 
+/// One of several programs of a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Its name: that of a function of the model's module.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// What its outputs and dimensions are called, where not as the program calls them.
+    pub names: Names,
+}
+
 /// One model to build.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
     /// Its name.
     pub name: String,
-    /// Its file.
+    /// Its file; that of its first program, where it has several.
     pub path: PathBuf,
+    /// Its programs, where it has several: they share weights and what they mutate.
+    pub programs: Vec<Program>,
     /// The package that it belongs to, with its version; empty for none.
     pub package: String,
     /// Where its weights lie.
@@ -129,6 +144,7 @@ impl Model {
         Model {
             name: name.into(),
             path: path.into(),
+            programs: Vec::new(),
             package: String::new(),
             weights: Weights::Embed,
             named_weights: false,
@@ -146,6 +162,34 @@ impl Model {
             test: true,
             samples: None,
         }
+    }
+
+    /// A model of several programs with default settings: `programs` of the manifest.
+    pub fn of_programs<N: Into<String>, P: Into<PathBuf>>(
+        name: impl Into<String>,
+        programs: impl IntoIterator<Item = (N, P)>,
+    ) -> Model {
+        let program =
+            |(name, path): (N, P)| Program { name: name.into(), path: path.into(), names: Names::default() };
+        let programs: Vec<Program> = programs.into_iter().map(program).collect();
+        let path = programs.first().map(|program| program.path.clone()).unwrap_or_default();
+        Model { programs, ..Model::new(name, path) }
+    }
+
+    /// Its files by program, each with no name where it has one program.
+    pub fn program_files(&self) -> Vec<(&str, &Path)> {
+        if self.programs.is_empty() {
+            return vec![("", &self.path)];
+        }
+        self.programs.iter().map(|program| (program.name.as_str(), program.path.as_path())).collect()
+    }
+
+    /// The model that one of its programs is alone.
+    pub fn program(&self, name: &str) -> Option<Model> {
+        let program = self.programs.iter().find(|program| program.name == name)?;
+        let Program { path, names, .. } = program.clone();
+        let name = format!("{} {name}", self.name);
+        Some(Model { name, path, names, programs: Vec::new(), ..self.clone() })
     }
 
     /// Where its weights lie: `weights` of the manifest.
@@ -238,17 +282,39 @@ impl Model {
             named_weights: self.named_weights || self.weights == Weights::External,
             tf32: self.tf32.unwrap_or_default(),
             libraries: self.libraries.clone(),
-            names: self.names.clone(),
+            names: self.all_names(),
             records,
             rates,
             operators: self.compiled_operators()?,
         })
     }
 
+    /// The content of its files.
+    ///
+    /// # Errors
+    /// A file that cannot be read, with its path.
+    pub(crate) fn read(&self) -> Result<ModelFile, (PathBuf, io::Error)> {
+        let read = |path: &Path| files::model_file(path).map_err(|source| (path.to_owned(), source));
+        if self.programs.is_empty() {
+            return read(&self.path);
+        }
+        let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
+        Ok(ModelFile::of_programs(self.programs.iter().map(program).collect::<Result<_, _>>()?))
+    }
+
+    /// Its names, with those of its programs.
+    fn all_names(&self) -> Names {
+        let of_programs = self.programs.iter().map(|program| (program.name.clone(), program.names.clone()));
+        Names { programs: of_programs.collect(), ..self.names.clone() }
+    }
+
     /// The files that a build of it reads, as far as they are there; programs are not among them.
     pub fn files(&self) -> Vec<PathBuf> {
-        let mut files = vec![self.path.clone()];
-        files.extend(files::beside(&self.path));
+        let mut files = Vec::new();
+        for (_, path) in self.program_files() {
+            files.push(path.to_owned());
+            files.extend(files::beside(path));
+        }
         files.extend(self.samples.iter().map(|samples| samples.path.clone()));
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());

@@ -163,10 +163,11 @@ impl Session {
         let package = job.model.package.split(' ').next().unwrap_or_default();
         progress.model(&ModelEvent::Compiling { name, package });
         let begun = Instant::now();
-        let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
-        let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
-        let file = files::model_file(path).map_err(unreadable)?;
-        let model = Seen::new(stamp, looked, &file);
+        let unreadable = |(path, source)| Error::Unreadable { name: name.clone(), path, source };
+        let stamp = Stamp::of(path).map_err(|source| unreadable((path.clone(), source)));
+        let (looked, stamp) = (state::now_ns(), stamp?);
+        let file = job.model.read().map_err(unreadable)?;
+        let model = Seen::new(stamp, looked, &job.model, &file);
         let options =
             job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.usable())?;
         let bundle = self.compiled(job, (&file, &model.digest), &options, progress)?;

@@ -237,11 +237,8 @@ impl Session {
     /// As a build, as far as it does not concern files that are written.
     pub fn actions(&self, model: &Model) -> Result<Vec<Action>, Error> {
         let (name, path) = (model.name.clone(), model.path.clone());
-        let model_file = crate::files::model_file(&path).map_err(|source| Error::Unreadable {
-            name: name.clone(),
-            path: path.clone(),
-            source,
-        })?;
+        let unreadable = |(path, source)| Error::Unreadable { name: name.clone(), path, source };
+        let model_file = model.read().map_err(unreadable)?;
         let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
         let bundle = (self.compiler)(model_file, &options).map_err(|diagnostics| Error::Model {
             name,
@@ -279,6 +276,7 @@ impl Session {
             architectures: self.architectures(model)?,
             outputs: model.names.outputs.clone(),
             dims: model.names.dims.clone(),
+            programs: model.programs.iter().map(|program| format!("{program:?}")).collect(),
             weights: model.weights,
             named_weights: model.named_weights,
             link: model.link,

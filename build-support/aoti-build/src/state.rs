@@ -43,6 +43,8 @@ pub(crate) struct Recipe {
     pub(crate) architectures: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) dims: Vec<(String, String)>,
+    /// The programs, where there are several: names, files, and what their outputs and dimensions are called.
+    pub(crate) programs: Vec<String>,
     pub(crate) weights: crate::model::Weights,
     pub(crate) named_weights: bool,
     pub(crate) link: crate::model::LinkKind,
@@ -75,6 +77,7 @@ json_fields!(Recipe {
     architectures,
     outputs,
     dims,
+    programs,
     weights,
     named_weights,
     link,
@@ -186,35 +189,54 @@ impl State {
     }
 }
 
-/// A model file, read to its digest.
+/// A model's files, read to their digest.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
+    /// Of its file, or that of its first program.
     pub(crate) stamp: Stamp,
-    /// Of the file and of those beside it that a part of its data is in.
+    /// Of all files.
     pub(crate) digest: String,
+    /// Of the others.
     pub(crate) beside: Vec<Stamp>,
     pub(crate) looked_ns: u64,
 }
 
 impl Seen {
-    /// Of a file with this content; the stamp is taken before the content was.
-    pub(crate) fn new(stamp: Stamp, looked_ns: u64, model: &ModelFile) -> Seen {
-        let folder = stamp.path.parent().map(Path::to_owned).unwrap_or_default();
-        let mut digest = blake3::hash(&model.file).to_hex().to_string();
+    /// Of a model whose files have this content; the stamp of the first is taken before the content was.
+    pub(crate) fn new(stamp: Stamp, looked_ns: u64, model: &Model, files: &ModelFile) -> Seen {
         let mut beside = Vec::new();
-        for (name, content) in &model.beside {
-            let own = blake3::hash(content).to_hex();
-            digest = blake3::hash(format!("{digest} {name} {own}").as_bytes()).to_hex().to_string();
-            // One that is gone by now is found out by the next build.
-            beside.extend(Stamp::of(&folder.join(name)));
-        }
+        let digest = if files.programs.is_empty() {
+            digest_of(&stamp.path, files, &mut beside)
+        } else {
+            let mut hasher = blake3::Hasher::new();
+            for ((name, path), (_, content)) in model.program_files().into_iter().zip(&files.programs) {
+                beside.extend(Stamp::of(path));
+                let own = digest_of(path, content, &mut beside);
+                hasher.update(format!("{name} {own}\n").as_bytes());
+            }
+            hasher.finalize().to_hex().to_string()
+        };
         Seen { stamp, digest, beside, looked_ns }
     }
 
-    pub(crate) fn of(path: &Path) -> std::io::Result<Seen> {
-        let (looked_ns, stamp) = (now_ns(), Stamp::of(path)?);
-        Ok(Seen::new(stamp, looked_ns, &files::model_file(path)?))
+    pub(crate) fn of(model: &Model) -> std::io::Result<Seen> {
+        let (looked_ns, stamp) = (now_ns(), Stamp::of(&model.path)?);
+        let files = model.read().map_err(|(_, source)| source)?;
+        Ok(Seen::new(stamp, looked_ns, model, &files))
     }
+}
+
+/// The digest of a file and of those beside it that a part of its data is in, whose stamps are added.
+fn digest_of(path: &Path, model: &ModelFile, stamps: &mut Vec<Stamp>) -> String {
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    let mut digest = blake3::hash(&model.file).to_hex().to_string();
+    for (name, content) in &model.beside {
+        let own = blake3::hash(content).to_hex();
+        digest = blake3::hash(format!("{digest} {name} {own}").as_bytes()).to_hex().to_string();
+        // One that is gone by now is found out by the next build.
+        stamps.extend(Stamp::of(&folder.join(name)));
+    }
+    digest
 }
 
 /// The artefacts of the last build, if they are what a build by such a recipe would make now.
@@ -233,7 +255,7 @@ pub(crate) fn fresh(
     let is_settled =
         is_before(&stamp) && state.beside.iter().all(|beside| beside.holds() && is_before(beside));
     if stamp != state.model || !is_settled {
-        let seen = Seen::of(&model.path).ok()?;
+        let seen = Seen::of(model).ok()?;
         if seen.digest != state.model_digest || seen.stamp.path != state.model.path {
             return None;
         }

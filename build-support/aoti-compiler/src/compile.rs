@@ -2,6 +2,7 @@
 
 mod emit;
 mod overview;
+mod programs;
 mod read;
 
 pub use emit::{Emit, emit};
@@ -191,16 +192,27 @@ fn check(findings: &[String], pass: &str) {
 
 /// Compiles a model to a source bundle.
 pub fn compile(model: impl Into<ModelFile>, options: &Options) -> Result<SourceBundle, Diagnostics> {
-    let targets = gpu_targets(options)?;
-    with_graph(model.into(), options, |graph| Ok(bundle(&graph, &targets, options)?))
+    let (model, targets) = (model.into(), gpu_targets(options)?);
+    if !model.programs.is_empty() {
+        return programs::compile(&model.programs, &targets, options);
+    }
+    let scheduled = with_graph(model, options, |graph| Ok(for_devices(&graph, &targets, options)?))?;
+    Ok(bundle(&[(None, scheduled)], options))
 }
 
-/// The source of a graph for all targets.
-fn bundle(
+/// A graph, scheduled for all targets.
+struct ForDevices {
+    cpu: Option<Schedule>,
+    gpus: Vec<(Schedule, Vendor, Vec<String>)>,
+    ranges: RangeTable,
+    constants: Option<ConstantStages>,
+}
+
+fn for_devices(
     graph: &Graph,
     targets: &[(GpuTarget, Vec<String>)],
     options: &Options,
-) -> Result<SourceBundle, Outside> {
+) -> Result<ForDevices, Outside> {
     let scheduled = |target: &Target| Ok(scheduled(graph, target, &options.records)?.schedule);
     let is_for_cpu = !options.levels.is_empty() || targets.is_empty();
     let cpu = is_for_cpu.then(|| scheduled(&cpu_target(options))).transpose()?;
@@ -211,20 +223,35 @@ fn bundle(
     let programs =
         cpu.iter().chain(gpus.iter().map(|(schedule, ..)| schedule)).map(|schedule| &schedule.program);
     let constants = options.named_weights.then(|| constant_stages(graph, programs, &options.levels));
-    let preparation = constants.as_ref().map(|constants| codegen::prepare::Preparation {
-        constants: &constants.graph,
-        schedule: &constants.schedule,
-        ranges: &constants.ranges,
-    });
-    let request = codegen::Request {
-        package: &options.package,
-        cpu: cpu.as_ref().map(|schedule| (schedule, options.levels.as_slice())),
-        gpus: &gpus,
-        ranges: &graph.ranges(),
-        embed_weights: options.embed_weights,
-        preparation: preparation.as_ref(),
+    Ok(ForDevices { cpu, gpus, ranges: graph.ranges(), constants })
+}
+
+/// The source of a model whose programs, by name where there are several, are scheduled.
+fn bundle(programs: &[(Option<&str>, ForDevices)], options: &Options) -> SourceBundle {
+    let preparations: Vec<Option<codegen::prepare::Preparation<'_>>> = programs
+        .iter()
+        .map(|(_, program)| {
+            program.constants.as_ref().map(|constants| codegen::prepare::Preparation {
+                constants: &constants.graph,
+                schedule: &constants.schedule,
+                ranges: &constants.ranges,
+            })
+        })
+        .collect();
+    let one = |(name, program, preparation)| {
+        let ForDevices { cpu, gpus, ranges, .. }: &ForDevices = program;
+        codegen::OneProgram { name, cpu: cpu.as_ref(), gpus, ranges, preparation }
     };
-    Ok(codegen::generate(&request))
+    let both = programs.iter().zip(&preparations);
+    let all: Vec<codegen::OneProgram<'_>> =
+        both.map(|((name, program), preparation)| one((*name, program, preparation.as_ref()))).collect();
+    codegen::generate(&codegen::Request {
+        name: &options.name,
+        package: &options.package,
+        levels: &options.levels,
+        embed_weights: options.embed_weights,
+        programs: &all,
+    })
 }
 
 /// The constant graph on the same way through the stages.

@@ -71,6 +71,9 @@ codes! {
     /// An operator of the project's own is declared wrongly, or not as the program calls it.
     Signature = 22 "the declaration of an operator does not fit"
         "`[package.metadata.aoti.operators.\"library::name\"]` gives the schema of an operator, as in torch.library, and its\nimplementation. The schema is malformed or has arguments that compiled code cannot pass, the graph has other inputs or\noutputs, or the program calls the operator differently; the message says which.",
+    /// The programs of a model are not such as one library can have.
+    Programs = 23 "the programs of a model do not fit together"
+        "Programs of one model share its weights and what they mutate. They must have names that are free in the model's module,\nmutate buffers of one name with the same element type, sizes and first values, and take no weights by name.",
     /// A file cannot be read.
     Io = 12 "a file cannot be read"
         "The operating system refused to open or read the file.",

@@ -1,6 +1,7 @@
 //! What a compiled model says about itself, read once from its C tables into plain Rust values.
 
-use crate::{DType, Error, ErrorCode, ffi::Api};
+use crate::{DType, Error, ErrorCode, StateTensor, ffi::Api};
+use std::sync::Arc;
 
 /// One dimension of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +83,8 @@ pub struct ModelInfo {
     pub library: String,
     /// Digest of the weights inside the library; `None` where they are elsewhere.
     pub embedded_weights: Option<String>,
+    /// The tensors of a state, and where they lie in it.
+    pub(crate) state_tensors: Arc<[StateTensor]>,
     /// What makes weights of tensors by name.
     pub(crate) api: Option<Api>,
 }

@@ -46,6 +46,7 @@ mod plan;
 mod pool;
 #[cfg(feature = "rayon")]
 mod rayon;
+mod saved;
 mod tensor;
 mod weights;
 
@@ -67,7 +68,7 @@ pub use ffi::operator::{OperatorParameter, TensorViewMut, Threads, Unfit};
 #[doc(hidden)]
 pub use ffi::operator::{fits as __fits, run_operator as __run_operator};
 pub use ffi::prepared::{DeviceTensor, Prepared, Stream};
-pub use ffi::state::State;
+pub use ffi::state::{State, StateTensor};
 pub use ffi::submitted::{Finished, Submitted};
 pub use ffi::view::AnyView;
 pub use ffi::workspace::Workspace;

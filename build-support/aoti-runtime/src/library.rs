@@ -34,6 +34,14 @@ impl Library {
         self.api.info()
     }
 
+    /// One of the programs of a library that has several; [`Library::open`] gives the first.
+    ///
+    /// # Errors
+    /// A name that none has.
+    pub fn program(&self, name: &str) -> Result<Library, Error> {
+        Ok(Library { api: self.api.program(name)? })
+    }
+
     /// Loads the model. It keeps the library open for as long as it lives.
     pub fn load(&self, options: LoadOptions) -> Result<Model, Error> {
         Model::from_checked_api(self.api.clone(), options)

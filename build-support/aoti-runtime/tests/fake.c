@@ -50,6 +50,8 @@ enum { N_OUTPUTS = 1, N_STATES = 0, STATE_BYTES = 0 };
 static const AotiKernelInfo kernels_info[] = {
     {"add_bias", "aten.add.Tensor of add\naten.clone.default of y", "m.py:3", "layer", outputs_info, 1, AOTI_CPU}};
 
+static const int64_t state_offsets[] = {0};
+
 static const AotiModelInfo info = {
     .name = "fake",
     .compiler = "by hand",
@@ -66,6 +68,7 @@ static const AotiModelInfo info = {
     .kernels = kernels_info,
     .n_kernels = 1,
     .library_digest = "",
+    .state_offsets = state_offsets,
 };
 
 static int32_t fail(AotiError *error, int32_t code, const char *format, long long value) {
@@ -153,6 +156,34 @@ static int32_t copy_state(const AotiState *from, void *memory, AotiState **state
 }
 
 static void destroy_state(AotiState *state) { free(state); }
+
+static int32_t assign_state(AotiState *to, const AotiState *from, AotiError *error) {
+  (void)error;
+  to->count = from->count;
+  return AOTI_OK;
+}
+
+static int32_t check_part(const AotiStatePart *part, AotiError *error) {
+  const int is_all = part->begin == 0 && part->bytes == sizeof(int64_t) && part->count == 1;
+  return is_all ? AOTI_OK : fail(error, AOTI_ERROR_SIZE, "no tensor has %lld bytes", part->bytes);
+}
+
+static int32_t reset_state_part(const AotiModel *model, AotiState *state, const AotiStatePart *part, AotiError *error) {
+  int32_t status = check_part(part, error);
+  return status ? status : reset_state(model, state, error);
+}
+
+static int32_t read_state(const AotiState *state, const AotiStatePart *part, void *to, AotiError *error) {
+  int32_t status = check_part(part, error);
+  if (!status) memcpy(to, &state->count, sizeof state->count);
+  return status;
+}
+
+static int32_t write_state(AotiState *state, const AotiStatePart *part, const void *from, AotiError *error) {
+  int32_t status = check_part(part, error);
+  if (!status) memcpy(&state->count, from, sizeof state->count);
+  return status;
+}
 
 typedef struct Loop {
   const float *x;
@@ -305,6 +336,10 @@ static const AotiApi api = {
     .allocate = allocate,
     .deallocate = deallocate,
     .copy = copy,
+    .assign_state = assign_state,
+    .reset_state_part = reset_state_part,
+    .read_state = read_state,
+    .write_state = write_state,
 #ifndef FAKE_FIXED
     .prepare_bytes = prepare_bytes,
     .prepare_weights = prepare_weights,

@@ -354,7 +354,7 @@ fn other_versions_and_gaps_are_refused() {
     let error = library(&["FAKE_VERSION=7"]).unwrap_err();
     assert_eq!(
         (error.code(), error.message()),
-        (ErrorCode::Version, "the library has interface version 7; this crate supports 3")
+        (ErrorCode::Version, "the library has interface version 7; this crate supports 4")
     );
     assert_eq!(library(&["FAKE_GAP"]).unwrap_err().code(), ErrorCode::Version);
 }

@@ -32,6 +32,7 @@ const EXAMPLES: &[(&str, Kind)] = &[
     ("text-embeddings", Kind::Runs),
     ("image-classifier", Kind::Tested),
     ("speech-features", Kind::Runs),
+    ("text-generation", Kind::Runs),
 ];
 
 /// Looks at the layout of those in Rust.

@@ -35,6 +35,9 @@ use crate::single;
 pub(crate) struct Arguments {
     /// A model of the project by name, a model file, or a case's folder
     model: PathBuf,
+    /// One of the model's programs, where it has several; it is compiled alone
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
@@ -144,7 +147,7 @@ fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let old = arguments.compare.as_deref().map(compare::read).transpose()?;
     // What is wrong with the command line is said before what is wrong with files.
     single::check_level(&session, arguments.device, &arguments.level)?;
-    let chosen = Chosen::find(&arguments.model, context)?;
+    let chosen = Chosen::find(&arguments.model, context)?.program(arguments.program.as_deref())?;
     dims::check(&chosen, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();

@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
     /// A model of the project by name, a model file, or a case's folder
     #[arg(required_unless_present = "ops")]
     model: Option<PathBuf>,
+    /// One of the model's programs, where it has several; it is compiled alone
+    #[arg(long, value_name = "NAME", requires = "model")]
+    program: Option<String>,
     /// Print the text of one stage
     #[arg(long, value_enum, value_name = "STAGE")]
     emit: Option<Stage>,
@@ -94,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         ops::all(arguments.output.is_json());
         return Ok(());
     };
-    let chosen = Chosen::find(path, context)?;
+    let chosen = Chosen::find(path, context)?.program(arguments.program.as_deref())?;
     dims::check(&chosen, &arguments.dim)?;
     let model = memory::model(chosen.path())?;
     let output = arguments.output;

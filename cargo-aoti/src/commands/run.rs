@@ -28,6 +28,9 @@ use taps::Taps;
 pub(crate) struct Arguments {
     /// A model of the project by name, a model file, or a case's folder
     model: PathBuf,
+    /// One of the model's programs, where it has several; it is compiled alone
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
     /// Inputs under the keys "0", "1", … or their names; random ones if absent
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
@@ -118,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if arguments.count.ranks.is_some() {
         return run_ranks(arguments, context);
     }
-    let chosen = Chosen::find(&arguments.model, context)?;
+    let chosen = Chosen::find(&arguments.model, context)?.program(arguments.program.as_deref())?;
     let session = single::session(context, true)?;
     dims::check(&chosen, &arguments.dim)?;
     let progress = Shown::new(context.terminal);

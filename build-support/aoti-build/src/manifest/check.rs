@@ -1,5 +1,7 @@
 //! Checks a metadata table key by key, collecting every problem.
 
+mod programs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +19,19 @@ use crate::problem::{Code, Problem, Problems, suggest};
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 10] =
-    ["path", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims", "sizes", "test"];
+pub(super) const MODEL_KEYS: [&str; 11] = [
+    "path",
+    "programs",
+    "weights",
+    "named-weights",
+    "link",
+    "cpu",
+    "allow-tf32",
+    "outputs",
+    "dims",
+    "sizes",
+    "test",
+];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
@@ -75,6 +88,7 @@ impl<'a> Checker<'a> {
         self.keys(map, &place, &MODEL_KEYS);
         Some(RawModel {
             path: self.field(map, &place, "path"),
+            programs: self.programs(map, &place),
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
             named_weights: self.field(map, &place, "named-weights"),
             link: self.word(map, &place, "link", &["static", "dylib"]),
@@ -83,6 +97,7 @@ impl<'a> Checker<'a> {
             names: Names {
                 outputs: self.field(map, &place, "outputs").unwrap_or_default(),
                 dims: self.dims(map, &place),
+                ..Names::default()
             },
             sizes: self.field(map, &place, "sizes").unwrap_or_default(),
             test: self.field(map, &place, "test").unwrap_or(true),
@@ -254,16 +269,25 @@ impl<'a> Checker<'a> {
     /// One model of the package in this folder, if it can be built.
     pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path, package: &Path) -> Option<Model> {
         let place = Spot::table().entry("models").entry(name);
-        let Some(path) = &raw.path else {
-            let help = format!("say `path = \"models/{name}.pt2\"`");
-            self.report(Code::Missing, format!("model `{name}` has no `path`"), &place, Some(help));
-            return None;
+        let mut model = match (&raw.path, &raw.programs) {
+            (Some(path), None) => {
+                let path = base.join(path);
+                let is_there = self.file(&path, &place, "paths are relative to the manifest with the table");
+                is_there.then(|| Model::new(name, path))?
+            }
+            (None, Some(programs)) => self.model_of_programs(name, raw, programs, base)?,
+            (Some(_), Some(_)) => {
+                let message = format!("model `{name}` has a `path` and `programs`");
+                let help = Some("a model is one file or several programs".to_owned());
+                self.report(Code::Value, message, &place.entry("path").key(), help);
+                return None;
+            }
+            (None, None) => {
+                let help = format!("say `path = \"models/{name}.pt2\"`");
+                self.report(Code::Missing, format!("model `{name}` has no `path`"), &place, Some(help));
+                return None;
+            }
         };
-        let path = base.join(path);
-        if !self.file(&path, &place, "paths are relative to the manifest with the table") {
-            return None;
-        }
-        let mut model = Model::new(name, path);
         (model.weights, model.link, model.names) = (raw.weights, raw.link, raw.names.clone());
         model.sizes.clone_from(&raw.sizes);
         if let Some(levels) = &raw.cpu {
@@ -279,7 +303,9 @@ impl<'a> Checker<'a> {
     /// Checks a model that a build script gives.
     pub(super) fn given(&mut self, model: &Model) {
         let place = Spot::table().entry("models").entry(&model.name);
-        self.file(&model.path, &place, "paths are relative to the folder of the package");
+        for (_, path) in model.program_files() {
+            self.file(path, &place, "paths are relative to the folder of the package");
+        }
         self.levels_at(&model.levels, &place.entry("cpu"));
     }
 

@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use crate::locate::Spot;
 use crate::lock;
-use crate::model::{Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, TypicalSizes, Weights};
+use crate::model::{
+    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights,
+};
 use crate::operators::Operator;
 use crate::problem::Problems;
 use check::Checker;
@@ -104,6 +106,8 @@ struct RawTable {
 #[derive(Debug)]
 struct RawModel {
     path: Option<PathBuf>,
+    /// In the place of a path.
+    programs: Option<Vec<Program>>,
     weights: Weights,
     named_weights: Option<bool>,
     link: LinkKind,
@@ -254,6 +258,7 @@ impl Manifest {
         }
         for mut model in models {
             model.path = folder.join(&model.path);
+            model.programs.iter_mut().for_each(|program| program.path = folder.join(&program.path));
             checker.given(&model);
             model.find_samples(folder);
             if !model.levels.is_empty() {

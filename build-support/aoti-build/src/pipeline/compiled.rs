@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use aoti_compiler::codegen::bundle::{
-    CalledFunction, DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob,
+    CalledFunction, DeviceUnit, ProgramInterface, SourceBundle, SourceFile, TranslationUnit, WeightsBlob,
 };
 use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile::Options;
@@ -34,6 +34,7 @@ const BYTES: &str = "bytes";
 /// A bundle without its texts and weights.
 struct Record {
     interface: Interface,
+    programs: Vec<ProgramInterface>,
     identifier: String,
     symbol: String,
     library: String,
@@ -49,6 +50,7 @@ struct Record {
 
 json_fields!(Record {
     interface,
+    programs,
     identifier,
     symbol,
     library,
@@ -70,16 +72,20 @@ json_fields!(Blob { segments, bytes });
 
 /// Where the bytes of a segment are.
 enum Place {
-    Model(Range<usize>),
+    /// In a file of the model: which of them, and where.
+    Model(usize, Range<usize>),
     Kept(Range<usize>),
 }
 
 impl FromJson for Place {
     fn from_json(value: Value) -> Result<Place, Malformed> {
         let (file, range) = only_entry(value, "Place")?;
+        if file == "model" {
+            let (number, range) = FromJson::from_json(range)?;
+            return Ok(Place::Model(number, range));
+        }
         let range = FromJson::from_json(range)?;
         match file.as_str() {
-            "model" => Ok(Place::Model(range)),
             "kept" => Ok(Place::Kept(range)),
             _ => Err(Malformed::new(format!("there is no place `{file}`"))),
         }
@@ -88,11 +94,10 @@ impl FromJson for Place {
 
 impl ToJson for Place {
     fn to_json(&self) -> Value {
-        let (file, range) = match self {
-            Place::Model(range) => ("model", range),
-            Place::Kept(range) => ("kept", range),
-        };
-        Value::from_iter([(file, range.to_json())])
+        match self {
+            Place::Model(number, range) => Value::from_iter([("model", (*number, range.clone()).to_json())]),
+            Place::Kept(range) => Value::from_iter([("kept", range.to_json())]),
+        }
     }
 }
 
@@ -117,7 +122,8 @@ impl Session {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<SourceBundle, Error> {
-        let bytes = &model.file;
+        let bytes = model.contents();
+        let bytes = bytes.as_slice();
         let compile = || {
             (self.compiler)(model.clone(), options).map_err(|diagnostics| Error::Model {
                 name: job.model.name.clone(),
@@ -165,7 +171,7 @@ impl Session {
     fn compiled_again(
         &self,
         work: &Work,
-        bytes: &Bytes,
+        bytes: &[&Bytes],
         progress: &dyn Progress,
         compile: &dyn Fn() -> Result<SourceBundle, Error>,
     ) -> Result<SourceBundle, Error> {
@@ -180,7 +186,7 @@ impl Session {
 
 impl Record {
     /// The record of a bundle, and the bytes that are to be kept beside it.
-    fn of(bundle: &SourceBundle, model: &Bytes) -> (Record, Vec<Bytes>) {
+    fn of(bundle: &SourceBundle, model: &[&Bytes]) -> (Record, Vec<Bytes>) {
         let mut kept = Vec::new();
         let mut length = 0;
         let mut blob = |blob: &WeightsBlob| {
@@ -192,7 +198,7 @@ impl Record {
                         kept.push(bytes.clone());
                         Place::Kept(range)
                     },
-                    Place::Model,
+                    |(number, range)| Place::Model(number, range),
                 );
                 (*offset, place)
             };
@@ -201,6 +207,7 @@ impl Record {
         let (weights, fixed) = (blob(&bundle.weights), blob(&bundle.fixed));
         let record = Record {
             interface: bundle.interface.clone(),
+            programs: bundle.programs.clone(),
             identifier: bundle.identifier.clone(),
             symbol: bundle.symbol.clone(),
             library: bundle.library.clone(),
@@ -227,7 +234,7 @@ impl Record {
     }
 
     /// The bundle, if all of it is there.
-    fn bundle(self, texts: &str, model: &Bytes, kept: &Bytes) -> Option<SourceBundle> {
+    fn bundle(self, texts: &str, model: &[&Bytes], kept: &Bytes) -> Option<SourceBundle> {
         let mut at = 0usize;
         let mut files = Vec::with_capacity(self.files.len());
         for (name, length) in self.files {
@@ -241,7 +248,7 @@ impl Record {
         let blob = |blob: Blob| {
             let segments = blob.segments.into_iter().map(|(offset, place)| {
                 let bytes = match place {
-                    Place::Model(range) => slice(model, range),
+                    Place::Model(number, range) => slice(model.get(number)?, range),
                     Place::Kept(range) => slice(kept, range),
                 };
                 Some((offset, bytes?))
@@ -250,6 +257,7 @@ impl Record {
         };
         let bundle = SourceBundle {
             interface: self.interface,
+            programs: self.programs,
             identifier: self.identifier,
             symbol: self.symbol,
             library: self.library,
@@ -297,15 +305,19 @@ fn ascends(blob: &WeightsBlob) -> bool {
     end.is_some_and(|end| end <= blob.bytes)
 }
 
-fn read(outputs: &Outputs, model: &Bytes) -> Option<SourceBundle> {
+fn read(outputs: &Outputs, model: &[&Bytes]) -> Option<SourceBundle> {
     let file = |name| files::map(&outputs.file(name)?.path).ok();
     let (record, texts, kept) = (file(RECORD)?, file(TEXTS)?, file(BYTES)?);
     let record = Record::from_json(serde_json::from_slice(&record).ok()?).ok()?;
     record.bundle(std::str::from_utf8(&texts).ok()?, model, &kept)
 }
 
-/// Where `part` lies in `whole`, if it is a part of it.
-fn within(part: &Bytes, whole: &Bytes) -> Option<Range<usize>> {
+/// Which of some files `part` is a part of, and where it lies there.
+fn within(part: &Bytes, files: &[&Bytes]) -> Option<(usize, Range<usize>)> {
+    files.iter().enumerate().find_map(|(number, whole)| Some((number, range_within(part, whole)?)))
+}
+
+fn range_within(part: &Bytes, whole: &Bytes) -> Option<Range<usize>> {
     let begin = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     (begin + part.len() <= whole.len()).then(|| begin..begin + part.len())
 }

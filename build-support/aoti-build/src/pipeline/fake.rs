@@ -49,6 +49,7 @@ pub(crate) fn compile(model: ModelFile, options: &Options) -> Result<SourceBundl
         unit("wrapper.cpp", "wrapper.o", None),
     ];
     Ok(SourceBundle {
+        programs: Vec::new(),
         interface: interface(&options.name),
         identifier,
         symbol,

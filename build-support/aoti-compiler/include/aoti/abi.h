@@ -165,6 +165,7 @@ typedef struct AotiModelInfo {
   int32_t n_collectives; // among the kernels of one device: where there are any, a run needs a communicator
   const char *library_digest; // of all that is compiled into the library
   const char *weights_digest; // of the weights inside the library; null where they are elsewhere
+  const int64_t *state_offsets; // where each of `states` begins in a state, in bytes; row-major contiguous there
 } AotiModelInfo;
 
 // Runs `body(arg, begin, end, worker)` over parts that cover [0, n) exactly once and returns when all are done.
@@ -325,8 +326,26 @@ typedef struct AotiModel AotiModel;
 typedef struct AotiState AotiState;
 typedef struct AotiRun AotiRun;
 
+typedef struct AotiApi AotiApi;
+
+// One of several programs of a library. Their models are made one by one, by the functions of each, and share weights and code
+// of kernels; a state that a model of one made serves those of all that run on the same device.
+typedef struct AotiProgram {
+  const char *name;
+  const AotiApi *api;
+} AotiProgram;
+
+// Parts of a state, all in one of its tensors: `count` pieces of `bytes` each, the first of which begins so many bytes into the
+// state, and each `stride` bytes behind the one before.
+typedef struct AotiStatePart {
+  int64_t begin;
+  int64_t bytes;
+  int64_t stride;
+  int64_t count;
+} AotiStatePart;
+
 // Functions that take an `error` give an AotiStatus and fill it; it may be null.
-typedef struct AotiApi {
+struct AotiApi {
   uint32_t abi_version;
   uint32_t struct_bytes;
   const AotiModelInfo *info;
@@ -394,7 +413,20 @@ typedef struct AotiApi {
   // no run: what a run writes is there when it was waited for.
   int32_t (*copy)(const AotiModel *model, void *to, AotiDevice to_device, const void *from, AotiDevice from_device,
                   int64_t bytes, AotiError *error);
-} AotiApi;
+  // Where the library has several programs: all of them, in every program's table. The first is the one that the exported function
+  // gives. Otherwise null and 0.
+  const AotiProgram *programs;
+  int32_t n_programs;
+  int32_t reserved;
+  // Gives a state the values of another, which was made for the same device. Allocates nothing.
+  int32_t (*assign_state)(AotiState *to, const AotiState *from, AotiError *error);
+  // The values that the program starts from, again, in a part of a state.
+  int32_t (*reset_state_part)(const AotiModel *model, AotiState *state, const AotiStatePart *part, AotiError *error);
+  // Copies a part of a state to memory of the processor, where its pieces lie side by side, or from there. What it has is there
+  // when this returns.
+  int32_t (*read_state)(const AotiState *state, const AotiStatePart *part, void *to, AotiError *error);
+  int32_t (*write_state)(AotiState *state, const AotiStatePart *part, const void *from, AotiError *error);
+};
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ template <const DeviceApi *Devices, int32_t Count> struct AnyDevice {
     for (int32_t k = 0; k < Count; ++k) {
       if (Devices[k].kind != asked.kind) continue;
       const int32_t code = Devices[k].api->create(options, model, error);
-      if (!code) (*model)->api = Devices[k].api;
+      if (!code) (*model)->api = Devices[k].api, (*model)->kind = asked.kind;
       return code;
     }
     char names[64] = "";
@@ -50,7 +50,7 @@ template <const DeviceApi *Devices, int32_t Count> struct AnyDevice {
   static int32_t create_state(const AotiModel *model, void *memory, AotiState **state, AotiError *error) {
     if (!model) return no_model(error);
     const int32_t code = model->api->create_state(model, memory, state, error);
-    if (!code) (*state)->api = model->api;
+    if (!code) (*state)->api = model->api, (*state)->kind = model->kind;
     return code;
   }
   static int32_t reset_state(const AotiModel *model, AotiState *state, AotiError *error) {
@@ -60,15 +60,33 @@ template <const DeviceApi *Devices, int32_t Count> struct AnyDevice {
   static int32_t copy_state(const AotiState *from, void *memory, AotiState **state, AotiError *error) {
     if (!from) return fail(error, AOTI_ERROR_NULL, "the state is null");
     const int32_t code = from->api->copy_state(from, memory, state, error);
-    if (!code) (*state)->api = from->api;
+    if (!code) (*state)->api = from->api, (*state)->kind = from->kind;
     return code;
+  }
+  static int32_t assign_state(AotiState *to, const AotiState *from, AotiError *error) {
+    if (!to || !from) return fail(error, AOTI_ERROR_NULL, "the state is null");
+    if (to->kind != from->kind)
+      return fail(error, AOTI_ERROR_DEVICE, "the states were made for different kinds of devices");
+    return to->api->assign_state(to, from, error);
+  }
+  static int32_t reset_state_part(const AotiModel *model, AotiState *state, const AotiStatePart *part, AotiError *error) {
+    if (int32_t code = are_of_one(model, state, error)) return code;
+    return model && state ? model->api->reset_state_part(model, state, part, error) : no_model(error);
+  }
+  static int32_t read_state(const AotiState *state, const AotiStatePart *part, void *to, AotiError *error) {
+    if (!state) return fail(error, AOTI_ERROR_NULL, "the state is null");
+    return state->api->read_state(state, part, to, error);
+  }
+  static int32_t write_state(AotiState *state, const AotiStatePart *part, const void *from, AotiError *error) {
+    if (!state) return fail(error, AOTI_ERROR_NULL, "the state is null");
+    return state->api->write_state(state, part, from, error);
   }
   static void destroy_state(AotiState *state) {
     if (state) state->api->destroy_state(state);
   }
   // A state made for another kind of device holds an address that means nothing here.
   template <class Object> static int32_t are_of_one(const Object *object, const AotiState *state, AotiError *error) {
-    if (!object || !state || object->api == state->api) return AOTI_OK;
+    if (!object || !state || object->kind == state->kind) return AOTI_OK;
     return fail(error, AOTI_ERROR_DEVICE, "the state was made for another kind of device than the model");
   }
 
@@ -83,7 +101,7 @@ template <const DeviceApi *Devices, int32_t Count> struct AnyDevice {
                          void *workspace, int64_t bytes, AotiRun **run, AotiError *error) {
     if (!model) return no_model(error);
     const int32_t code = model->api->prepare(model, inputs, n_inputs, threads, workspace, bytes, run, error);
-    if (!code) (*run)->api = model->api;
+    if (!code) (*run)->api = model->api, (*run)->kind = model->kind;
     return code;
   }
   static int32_t submit(AotiRun *run, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
@@ -117,7 +135,8 @@ template <const DeviceApi *Devices, int32_t Count> struct AnyDevice {
     return {AOTI_ABI_VERSION, sizeof(AotiApi), info,        create,        destroy, output_sizes, workspace_bytes,
             create_state,     reset_state,     copy_state,  destroy_state, run,     prepare,      submit,
             wait,             release,         plan,        any.prepare_bytes, any.prepare_weights, allocate, deallocate,
-            copy};
+            copy,             nullptr,         0,           0,             assign_state, reset_state_part, read_state,
+            write_state};
   }
 };
 

@@ -180,6 +180,42 @@ template <const Tables &T> struct Interface {
     return succeed(error);
   }
 
+  static int32_t assign_state(AotiState *to, const AotiState *from, AotiError *error) {
+    if (!to || !from) return fail(error, AOTI_ERROR_NULL, "the state is null");
+    memmove(memory_of(to), static_cast<const CpuState *>(from)->memory, size_t(T.info->state_bytes));
+    return succeed(error);
+  }
+
+  static int32_t reset_state_part(const AotiModel *model, AotiState *state, const AotiStatePart *part, AotiError *error) {
+    if (!model || !state) return fail(error, AOTI_ERROR_NULL, "the model or the state is null");
+    int32_t tensor;
+    if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
+    const char *values = own(model)->weights + T.states[tensor].value - T.states[tensor].offset;
+    for (int64_t i = 0, at = part->begin; i < part->count; ++i, at += part->stride)
+      memcpy(memory_of(state) + at, values + at, size_t(part->bytes));
+    return succeed(error);
+  }
+
+  static int32_t read_state(const AotiState *state, const AotiStatePart *part, void *to, AotiError *error) {
+    if (!state || !to) return fail(error, AOTI_ERROR_NULL, "the state or the memory for its values is null");
+    int32_t tensor;
+    if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
+    const char *from = static_cast<const CpuState *>(state)->memory + part->begin;
+    for (int64_t i = 0; i < part->count; ++i)
+      memcpy((char *)to + i * part->bytes, from + i * part->stride, size_t(part->bytes));
+    return succeed(error);
+  }
+
+  static int32_t write_state(AotiState *state, const AotiStatePart *part, const void *from, AotiError *error) {
+    if (!state || !from) return fail(error, AOTI_ERROR_NULL, "the state or its new values are null");
+    int32_t tensor;
+    if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
+    char *to = memory_of(state) + part->begin;
+    for (int64_t i = 0; i < part->count; ++i)
+      memcpy(to + i * part->stride, (const char *)from + i * part->bytes, size_t(part->bytes));
+    return succeed(error);
+  }
+
   static void destroy_state(AotiState *state) { free(state); }
 
   // --- runs ---
@@ -359,7 +395,8 @@ template <const Tables &T> struct Interface {
   static constexpr AotiApi table() {
     return {AOTI_ABI_VERSION, sizeof(AotiApi), T.info,      create,        destroy, output_sizes, workspace_bytes,
             create_state,     reset_state,     copy_state,  destroy_state, run,     prepare,      submit,
-            wait,             release,         plan,        T.prepare_bytes, T.prepare_weights, allocate, deallocate, copy};
+            wait,             release,         plan,        T.prepare_bytes, T.prepare_weights, allocate, deallocate, copy,
+            nullptr,          0,               0,           assign_state,  reset_state_part, read_state, write_state};
   }
 };
 

@@ -19,6 +19,22 @@ struct OnProcessor {
 };
 
 template <const Tables &T> struct Sizes {
+  // Finds the tensor of the state that has all of a part, or says that there is none.
+  static int32_t tensor_of(const AotiStatePart *part, int32_t *tensor, AotiError *error) {
+    if (!part) return fail(error, AOTI_ERROR_NULL, "the part of the state is null");
+    const bool is_part = part->begin >= 0 && part->bytes >= 0 && part->stride >= 0 && part->count >= 0;
+    for (int32_t k = 0; is_part && k < T.info->n_states; ++k) {
+      const int64_t rest = T.states[k].offset + T.states[k].bytes - part->begin;
+      if (part->begin < T.states[k].offset || part->bytes > rest) continue;
+      if (part->count > 1 && part->stride > (rest - part->bytes) / (part->count - 1)) continue;
+      *tensor = k;
+      return AOTI_OK;
+    }
+    return fail(error, AOTI_ERROR_SIZE, "no tensor of the state has %lld pieces of %lld bytes from byte %lld on, %lld bytes apart",
+                part->count > 0 ? (long long)part->count : 0LL, (long long)part->bytes, (long long)part->begin,
+                (long long)part->stride);
+  }
+
   // The weights that a model reads: those given, else those in the library.
   static int32_t weights_of(const AotiCreateOptions *options, const char **found, AotiError *error) {
     const char *weights = T.weights;

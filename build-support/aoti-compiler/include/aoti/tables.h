@@ -6,16 +6,19 @@
 #include "abi.h"
 #include "run.h"
 
-// What every model, state and prepared run begins with, whatever it runs on: the functions that know the rest. They are set
-// where a library has code for several devices.
+// What every model, state and prepared run begins with, whatever it runs on: the functions that know the rest, and the kind of
+// device. They are set where a library has code for several devices.
 struct AotiModel {
   const AotiApi *api;
+  int32_t kind;
 };
 struct AotiState {
   const AotiApi *api;
+  int32_t kind;
 };
 struct AotiRun {
   const AotiApi *api;
+  int32_t kind;
 };
 
 namespace aoti {
@@ -108,6 +111,12 @@ struct Tables {
   // Pieces of memory that a run allocates when their sizes are known.
   int32_t n_late = 0;
 };
+
+// The table of one of several programs.
+template <int32_t Count> constexpr AotiApi one_of(AotiApi api, const AotiProgram (&programs)[Count]) {
+  api.programs = programs, api.n_programs = Count;
+  return api;
+}
 
 } // namespace
 } // namespace aoti

@@ -4,8 +4,12 @@
 //! it compiles without the library, in every edition since 2018, and without a warning. How runs work is the
 //! runtime's affair.
 
+mod programs;
+
+pub(crate) use programs::OWN;
+
 use super::{
-    bundle::Names,
+    bundle::{Names, ProgramInterface},
     docs,
     interface::{ElementType, Interface, ValueInterface},
     names::{self, Language, Namer},
@@ -77,9 +81,17 @@ pub struct Options {
     pub samples: Option<Samples>,
 }
 
+/// No lint is about generated text.
+const LINTS: &str = "#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]";
+
 /// The text of the module. It defines `pub mod <identifier>`; the library must export `aoti_<symbol>_api`.
 pub fn print(interface: &Interface, names: &Names<'_>, options: &Options) -> String {
     Ctx::new(interface, *names, options).module()
+}
+
+/// The same for a model of several programs: their inputs and outputs are in modules of their own, and one `Model` runs them all.
+pub fn print_programs(programs: &[ProgramInterface], names: &Names<'_>, options: &Options) -> String {
+    programs::print(programs, *names, options)
 }
 
 struct Ctx<'a> {
@@ -106,7 +118,7 @@ impl<'a> Ctx<'a> {
 // Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
 
 {doc}\
-#[allow(clippy::all, clippy::nursery, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+{LINTS}
 pub mod {module} {{
     {library}
 
@@ -205,7 +217,7 @@ pub mod {module} {{
     }
 
     fn model(&self) -> String {
-        let (load, state, run) = (self.load(), self.state(), self.run());
+        let (load, state, run) = (self.load(), self.state("inner"), self.run("run", "inner", ""));
         format!(
             "    \
     /// The model, loaded. Threads may share it.
@@ -286,27 +298,33 @@ pub mod {module} {{
         self.interface.state_bytes > 0
     }
 
-    fn state(&self) -> &'static str {
+    /// The function that makes a state, of the model in this field.
+    fn state(&self, field: &str) -> String {
         if !self.has_state() {
-            return "";
+            return String::new();
         }
-        "        \
+        format!(
+            "        \
         /// A new state with the values that the program starts from. Runs that belong together share one.
-        pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
-            self.inner.state()
-        }
+        pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {{
+            self.{field}.state()
+        }}
 
 "
+        )
     }
 
-    fn run(&self) -> String {
-        let inputs_type = self.inputs_type();
+    /// The two functions that run a program, called after it, where it is a field of the model and has its types at this path.
+    fn run(&self, method: &str, field: &str, path: &str) -> String {
+        let inputs_type = format!("{path}{}", self.inputs_type());
+        let what =
+            if path.is_empty() { "model".to_owned() } else { format!("program {}", docs::code(method)) };
         let inputs_name = if self.inputs.is_empty() { "_inputs" } else { "inputs" };
         let outputs_name = if self.outputs.is_empty() { "_outputs" } else { "outputs" };
         let outputs_made = if self.outputs.is_empty() {
-            "let outputs = Outputs {};"
+            format!("let outputs = {path}Outputs {{}};")
         } else {
-            "let mut outputs = Outputs::default();"
+            format!("let mut outputs = {path}Outputs::default();")
         };
         let views = lines(&self.inputs, |name| format!("inputs.{name}.erase()"));
         let targets = lines(&self.outputs, |name| format!("outputs.{name}.as_dyn_mut()"));
@@ -317,26 +335,26 @@ pub mod {module} {{
         };
         format!(
             "        \
-        /// Runs the model on the program's shared thread pool.
-        pub fn run(
+        /// Runs the {what} on the program's shared thread pool.
+        pub fn {method}(
             &self,
             {inputs_name}: &{inputs_type},{state_parameter}
-        ) -> Result<Outputs, ::aoti_runtime::Error> {{
+        ) -> Result<{path}Outputs, ::aoti_runtime::Error> {{
             {outputs_made}
-            self.inner.run_shared(&[{views}], &mut [{targets}], {state})?;
+            self.{field}.run_shared(&[{views}], &mut [{targets}], {state})?;
             Ok(outputs)
         }}
 
-        /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
+        /// Runs the {what} into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
         /// when outputs and workspace have served such sizes before.
-        pub fn run_with(
+        pub fn {method}_with(
             &self,
             {inputs_name}: &{inputs_type},
-            {outputs_name}: &mut Outputs,{state_parameter}
+            {outputs_name}: &mut {path}Outputs,{state_parameter}
             workspace: &mut ::aoti_runtime::Workspace,
             executor: &dyn ::aoti_runtime::Executor,
         ) -> Result<(), ::aoti_runtime::Error> {{
-            self.inner.run(&[{views}], &mut [{targets}], {state}, workspace, executor)
+            self.{field}.run(&[{views}], &mut [{targets}], {state}, workspace, executor)
         }}
 "
         )

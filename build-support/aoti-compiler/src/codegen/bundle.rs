@@ -115,11 +115,24 @@ pub struct Names<'a> {
     pub library: &'a str,
 }
 
+/// One of several programs of a model, from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramInterface {
+    /// Its name among the programs.
+    pub name: String,
+    /// How it looks.
+    pub interface: Interface,
+}
+
+json_fields!(ProgramInterface { name, interface });
+
 /// One model, compiled to source.
 #[derive(Clone, Debug)]
 pub struct SourceBundle {
-    /// Outside view of the model.
+    /// Outside view of the model; of its first program, where it has several.
     pub interface: Interface,
+    /// The programs, where there are several.
+    pub programs: Vec<ProgramInterface>,
     /// The identifier that stands for the model in names that need not differ between packages.
     pub identifier: String,
     /// What stands for it in symbols and names of libraries: the exported function is `aoti_<symbol>_api`.
@@ -146,12 +159,18 @@ pub struct SourceBundle {
 impl SourceBundle {
     /// The typed Rust module.
     pub fn bindings(&self, options: &bindings::Options) -> String {
-        bindings::print(&self.interface, &self.names(), options)
+        if self.programs.is_empty() {
+            return bindings::print(&self.interface, &self.names(), options);
+        }
+        bindings::print_programs(&self.programs, &self.names(), options)
     }
 
     /// The typed C header.
     pub fn header(&self) -> String {
-        header::print(&self.interface, &self.names())
+        if self.programs.is_empty() {
+            return header::print(&self.interface, &self.names());
+        }
+        header::print_programs(&self.programs, &self.names())
     }
 
     fn names(&self) -> Names<'_> {

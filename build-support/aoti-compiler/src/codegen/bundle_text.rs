@@ -30,6 +30,9 @@ pub fn print(bundle: &SourceBundle) -> String {
     part("weights", &segments(&bundle.weights));
     part("fixed", &segments(&bundle.fixed));
     part("interface", &lines(std::slice::from_ref(&bundle.interface)));
+    if !bundle.programs.is_empty() {
+        part("programs", &lines(&bundle.programs));
+    }
     part("units", &lines(&bundle.units));
     part("devices", &lines(&bundle.devices));
     part("functions", &lines(&bundle.functions));

@@ -4,7 +4,7 @@
 //! Valid in C11 and in C++17 without a warning; builds on `aoti/abi.h` and repeats nothing of it.
 
 use super::{
-    bundle::Names,
+    bundle::{Names, ProgramInterface},
     docs, foreign,
     interface::{ElementType, Interface, ValueInterface},
     names::{self, Language, Namer},
@@ -14,22 +14,63 @@ use std::fmt::Write;
 
 /// The text of the header.
 pub fn print(interface: &Interface, names: &Names<'_>) -> String {
+    let part = Part::new(interface, names::identifier(names.identifier));
+    print_parts(&docs::code(&interface.name), &[part], names, "")
+}
+
+/// The same for a model of several programs: positions and descriptors of each begin with its name.
+pub fn print_programs(programs: &[ProgramInterface], names: &Names<'_>) -> String {
+    let identifier = names::identifier(names.identifier);
+    let part =
+        |program: &ProgramInterface| (program.interface.clone(), format!("{identifier}_{}", program.name));
+    let parts: Vec<(Interface, String)> = programs.iter().map(part).collect();
+    let parts: Vec<Part<'_>> =
+        parts.iter().map(|(interface, prefix)| Part::new(interface, prefix.clone())).collect();
+    let mut positions = String::from("\n");
+    comment(&mut positions, "Positions of the programs in the table's `programs`.");
+    positions.push_str("enum {\n");
+    for (index, program) in programs.iter().enumerate() {
+        let name = format!("{identifier}_program_{}", program.name).to_ascii_uppercase();
+        positions.push_str(&format!("  {name} = {index},\n"));
+    }
+    positions.push_str("};\n");
+    print_parts(&docs::code(names.identifier), &parts, names, &positions)
+}
+
+/// What the header has of a program.
+struct Part<'a> {
+    /// What its names begin with.
+    prefix: String,
+    interface: &'a Interface,
+    groups: [Group<'a>; 3],
+}
+
+impl<'a> Part<'a> {
+    fn new(interface: &'a Interface, prefix: String) -> Part<'a> {
+        let groups = [
+            Group::new("input", &interface.inputs, Access::Read),
+            Group::new("output", &interface.outputs, Access::Write),
+            Group::new("state", &interface.states, Access::None),
+        ];
+        Part { prefix, interface, groups }
+    }
+}
+
+fn print_parts(model: &str, parts: &[Part<'_>], names: &Names<'_>, programs: &str) -> String {
     let (identifier, symbol) = (names::identifier(names.identifier), names.symbol);
-    let groups = [
-        Group::new("input", &interface.inputs, Access::Read),
-        Group::new("output", &interface.outputs, Access::Write),
-        Group::new("state", &interface.states, Access::None),
-    ];
     let mut out = String::new();
-    comment(
-        &mut out,
-        &format!("C interface of the compiled model {}, written by cargo-aoti.", docs::code(&interface.name)),
-    );
-    for group in &groups {
-        let table = docs::table(group.kind, group.values, &group.names);
-        if !table.is_empty() {
+    comment(&mut out, &format!("C interface of the compiled model {model}, written by cargo-aoti."));
+    for part in parts {
+        if parts.len() > 1 {
             comment(&mut out, "");
-            table.iter().for_each(|line| comment(&mut out, line));
+            comment(&mut out, &format!("The program {}:", docs::code(&part.interface.name)));
+        }
+        for group in &part.groups {
+            let table = docs::table(group.kind, group.values, &group.names);
+            if !table.is_empty() {
+                comment(&mut out, "");
+                table.iter().for_each(|line| comment(&mut out, line));
+            }
         }
     }
     out.push_str("#pragma once\n\n#include <aoti/abi.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
@@ -42,11 +83,10 @@ pub fn print(interface: &Interface, names: &Names<'_>) -> String {
             "static inline const AotiApi *aoti_{identifier}_api(void) {{\n  return aoti_{symbol}_api();\n}}\n"
         ));
     }
-    for group in &groups {
-        group.positions(&identifier, &mut out);
-    }
-    for group in &groups {
-        group.descriptors(&identifier, &mut out);
+    out.push_str(programs);
+    for part in parts {
+        part.groups.iter().for_each(|group| group.positions(&part.prefix, &mut out));
+        part.groups.iter().for_each(|group| group.descriptors(&part.prefix, &mut out));
     }
     out.push_str("\n#ifdef __cplusplus\n}\n#endif\n");
     out

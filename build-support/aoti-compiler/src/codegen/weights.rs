@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::graph::{Constant, ConstantId};
 pub(crate) use crate::kernels::{Expansion, Form, Packing};
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// A constant in one form, placed in the blob.
 #[derive(Clone, Debug)]
@@ -29,19 +30,44 @@ pub(crate) struct Layout {
     placed: Vec<Placed>,
     /// The program whose constants are placed at present.
     program: usize,
+    /// Where several programs share what is equal: what is there, by its bytes.
+    shared: Option<BTreeMap<[u8; 32], u64>>,
 }
 
 impl Layout {
-    /// Appends a constant in a form, 64-byte aligned; gives its offset.
+    /// A blob in which programs share bytes that are equal. Only where all constants are final: of others, only the names say which
+    /// are one.
+    pub(crate) fn sharing() -> Layout {
+        Layout { shared: Some(BTreeMap::new()), ..Layout::default() }
+    }
+
+    /// Places a constant in a form, 64-byte aligned; gives its offset.
     pub(crate) fn place(&mut self, id: ConstantId, constant: &Constant, packing: &Packing) -> u64 {
         let data = packed(constant, packing);
         let bytes = data.len() as u64;
-        let offset = self.blob.bytes;
-        self.blob.segments.push((offset, data));
-        self.blob.bytes = (offset + bytes).next_multiple_of(64);
+        let key = self.shared.is_some().then(|| *blake3::hash(&data).as_bytes());
+        let known = self.shared.as_ref().zip(key).and_then(|(shared, key)| shared.get(&key).copied());
+        let offset = known.unwrap_or_else(|| self.append(data));
+        if let Some((shared, key)) = self.shared.as_mut().zip(key) {
+            shared.insert(key, offset);
+        }
         let (program, packing) = (self.program, packing.clone());
         self.placed.push(Placed { program, constant: id, packing, offset, bytes });
         offset
+    }
+
+    fn append(&mut self, data: Bytes) -> u64 {
+        let offset = self.blob.bytes;
+        self.blob.bytes = (offset + data.len() as u64).next_multiple_of(64);
+        self.blob.segments.push((offset, data));
+        offset
+    }
+
+    /// Nothing that is placed from now on is shared with what is there: it is for another device, in whose memory that is not.
+    pub(crate) fn next_device(&mut self) {
+        if let Some(shared) = &mut self.shared {
+            shared.clear();
+        }
     }
 
     /// The constants placed from now on are those of the next program.

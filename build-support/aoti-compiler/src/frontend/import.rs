@@ -4,7 +4,7 @@ use super::torch::custom::Operators;
 use crate::diagnostic::Diagnostics;
 use crate::graph::{Condition, Graph};
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The minimum of dynamic sizes for which a model is read.
 ///
@@ -30,18 +30,36 @@ pub struct Import {
     pub asked: Vec<Condition>,
 }
 
-/// A model file, and the files beside it that have a part of its data, by the names that it knows them by.
+/// A model file, and the files beside it that have a part of its data, by the names that it knows them by; or the files of the
+/// programs of a model that has several.
 #[derive(Clone, Default, Debug)]
 pub struct ModelFile {
-    /// The file.
+    /// The file; empty for a model of several programs.
     pub file: Bytes,
     /// Files beside it.
     pub beside: BTreeMap<String, Bytes>,
+    /// The programs by name, where there are several.
+    pub programs: Vec<(String, ModelFile)>,
+    /// Of one of several programs: qualified names of the tensors that others mutate, and which it therefore reads anew in each run.
+    pub states: BTreeSet<String>,
+}
+
+impl ModelFile {
+    /// A model of several programs, by name.
+    pub fn of_programs(programs: Vec<(String, ModelFile)>) -> ModelFile {
+        ModelFile { programs, ..ModelFile::default() }
+    }
+
+    /// All files with content: its own, or those of its programs in order.
+    pub fn contents(&self) -> Vec<&Bytes> {
+        let of_programs = self.programs.iter().map(|(_, program)| &program.file);
+        if self.programs.is_empty() { vec![&self.file] } else { of_programs.collect() }
+    }
 }
 
 impl From<Bytes> for ModelFile {
     fn from(file: Bytes) -> ModelFile {
-        ModelFile { file, beside: BTreeMap::new() }
+        ModelFile { file, ..ModelFile::default() }
     }
 }
 

@@ -49,6 +49,11 @@ pub fn files_beside(file: &Bytes) -> Result<Vec<String>, Diagnostics> {
     (format_of(file).files_beside)(file.clone())
 }
 
+/// Whether the name of a state is its exporter's invention: those of two programs have nothing to do with each other.
+pub(crate) fn is_made_up(state: &str) -> bool {
+    torch::is_made_up(state)
+}
+
 /// The text of a model as its exporter wrote it.
 ///
 /// # Errors

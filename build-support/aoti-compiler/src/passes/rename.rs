@@ -11,6 +11,16 @@ pub struct Names {
     pub outputs: Vec<String>,
     /// Of dimensions: the program's name, and the one to use.
     pub dims: Vec<(String, String)>,
+    /// Of a model with several programs: those of each that has any, by the program's name.
+    pub programs: Vec<(String, Names)>,
+}
+
+impl Names {
+    /// Those of a program: dimensions that several programs have are named for all of them, or for one.
+    pub fn of_program(&self, program: &str) -> Names {
+        let own = self.programs.iter().find(|(name, _)| name == program);
+        own.map(|(_, names)| names.clone()).unwrap_or_default()
+    }
 }
 
 /// Renames, or says all that cannot be.
@@ -94,7 +104,7 @@ graph \"g\" {
         let graph = crate::graph::text::parse(TEXT).unwrap();
         let owned = |text: &&str| (*text).to_owned();
         let dims = dims.iter().map(|(old, new)| (owned(old), owned(new))).collect();
-        rename(graph, &Names { outputs: outputs.iter().map(owned).collect(), dims })
+        rename(graph, &Names { outputs: outputs.iter().map(owned).collect(), dims, ..Names::default() })
     }
 
     #[test]

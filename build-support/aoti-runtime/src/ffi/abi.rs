@@ -335,11 +335,12 @@ pub struct AotiModelInfo {
     pub n_collectives: i32,
     pub library_digest: *const ::core::ffi::c_char,
     pub weights_digest: *const ::core::ffi::c_char,
+    pub state_offsets: *const i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 112usize];
+    ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 120usize];
     ["Alignment of AotiModelInfo"][::core::mem::align_of::<AotiModelInfo>() - 8usize];
     [
         "Offset of field: AotiModelInfo::name",
@@ -392,6 +393,9 @@ const _: () = {
     [
         "Offset of field: AotiModelInfo::weights_digest",
     ][::core::mem::offset_of!(AotiModelInfo, weights_digest) - 104usize];
+    [
+        "Offset of field: AotiModelInfo::state_offsets",
+    ][::core::mem::offset_of!(AotiModelInfo, state_offsets) - 112usize];
 };
 pub type AotiParallelBody = ::core::option::Option<
     unsafe extern "C" fn(
@@ -787,6 +791,50 @@ pub struct AotiRun {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct AotiProgram {
+    pub name: *const ::core::ffi::c_char,
+    pub api: *const AotiApi,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of AotiProgram"][::core::mem::size_of::<AotiProgram>() - 16usize];
+    ["Alignment of AotiProgram"][::core::mem::align_of::<AotiProgram>() - 8usize];
+    [
+        "Offset of field: AotiProgram::name",
+    ][::core::mem::offset_of!(AotiProgram, name) - 0usize];
+    [
+        "Offset of field: AotiProgram::api",
+    ][::core::mem::offset_of!(AotiProgram, api) - 8usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiStatePart {
+    pub begin: i64,
+    pub bytes: i64,
+    pub stride: i64,
+    pub count: i64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of AotiStatePart"][::core::mem::size_of::<AotiStatePart>() - 32usize];
+    ["Alignment of AotiStatePart"][::core::mem::align_of::<AotiStatePart>() - 8usize];
+    [
+        "Offset of field: AotiStatePart::begin",
+    ][::core::mem::offset_of!(AotiStatePart, begin) - 0usize];
+    [
+        "Offset of field: AotiStatePart::bytes",
+    ][::core::mem::offset_of!(AotiStatePart, bytes) - 8usize];
+    [
+        "Offset of field: AotiStatePart::stride",
+    ][::core::mem::offset_of!(AotiStatePart, stride) - 16usize];
+    [
+        "Offset of field: AotiStatePart::count",
+    ][::core::mem::offset_of!(AotiStatePart, count) - 24usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct AotiApi {
     pub abi_version: u32,
     pub struct_bytes: u32,
@@ -929,11 +977,45 @@ pub struct AotiApi {
             error: *mut AotiError,
         ) -> i32,
     >,
+    pub programs: *const AotiProgram,
+    pub n_programs: i32,
+    pub reserved: i32,
+    pub assign_state: ::core::option::Option<
+        unsafe extern "C" fn(
+            to: *mut AotiState,
+            from: *const AotiState,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub reset_state_part: ::core::option::Option<
+        unsafe extern "C" fn(
+            model: *const AotiModel,
+            state: *mut AotiState,
+            part: *const AotiStatePart,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub read_state: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *const AotiState,
+            part: *const AotiStatePart,
+            to: *mut ::core::ffi::c_void,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub write_state: ::core::option::Option<
+        unsafe extern "C" fn(
+            state: *mut AotiState,
+            part: *const AotiStatePart,
+            from: *const ::core::ffi::c_void,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 168usize];
+    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 216usize];
     ["Alignment of AotiApi"][::core::mem::align_of::<AotiApi>() - 8usize];
     [
         "Offset of field: AotiApi::abi_version",
@@ -997,4 +1079,25 @@ const _: () = {
     [
         "Offset of field: AotiApi::copy",
     ][::core::mem::offset_of!(AotiApi, copy) - 160usize];
+    [
+        "Offset of field: AotiApi::programs",
+    ][::core::mem::offset_of!(AotiApi, programs) - 168usize];
+    [
+        "Offset of field: AotiApi::n_programs",
+    ][::core::mem::offset_of!(AotiApi, n_programs) - 176usize];
+    [
+        "Offset of field: AotiApi::reserved",
+    ][::core::mem::offset_of!(AotiApi, reserved) - 180usize];
+    [
+        "Offset of field: AotiApi::assign_state",
+    ][::core::mem::offset_of!(AotiApi, assign_state) - 184usize];
+    [
+        "Offset of field: AotiApi::reset_state_part",
+    ][::core::mem::offset_of!(AotiApi, reset_state_part) - 192usize];
+    [
+        "Offset of field: AotiApi::read_state",
+    ][::core::mem::offset_of!(AotiApi, read_state) - 200usize];
+    [
+        "Offset of field: AotiApi::write_state",
+    ][::core::mem::offset_of!(AotiApi, write_state) - 208usize];
 };

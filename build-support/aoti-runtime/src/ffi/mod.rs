@@ -18,6 +18,7 @@ pub(crate) mod nccl;
 pub(crate) mod operator;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
+mod program;
 pub(crate) mod state;
 pub(crate) mod submitted;
 mod tables;
@@ -53,6 +54,36 @@ impl PartialEq for Api {
 impl Eq for Api {}
 
 impl Api {
+    /// Whether both are of one library: of one model, or of programs that share states.
+    fn is_of_library(&self, other: &Api) -> bool {
+        let is_shared = !self.table.programs.is_null() && self.table.programs == other.table.programs;
+        self == other || is_shared
+    }
+
+    /// The program of this name in a library of several.
+    pub(crate) fn program(&self, name: &str) -> Result<Api, Error> {
+        // SAFETY: a model's tables are valid by the interface's contract.
+        let programs = unsafe { tables::table(self.table.programs, self.table.n_programs) };
+        let mut known = Vec::new();
+        for program in programs {
+            // SAFETY: as above.
+            let own = unsafe { tables::text(program.name) };
+            if own == name {
+                // SAFETY: as above; the library stays loaded as long as this table does.
+                let api = unsafe { Api::new(program.api) }?;
+                #[cfg(feature = "dynamic")]
+                let api = Api { _library: self._library.clone(), ..api };
+                return Ok(api);
+            }
+            known.push(own);
+        }
+        let known =
+            if known.is_empty() { "one program".to_owned() } else { format!("`{}`", known.join("`, `")) };
+        Err(Error::new(ErrorCode::Library, format!("the library has no program `{name}`, but {known}")))
+    }
+}
+
+impl Api {
     /// # Safety
     ///
     /// `table` is null or what an `aoti_<name>_api` function returned, and its library stays loaded.
@@ -83,7 +114,12 @@ impl Api {
             && table.copy_state.is_some()
             && table.destroy_state.is_some()
             && table.run.is_some()
-            && table.plan.is_some();
+            && table.plan.is_some()
+            && table.reset_state.is_some()
+            && table.assign_state.is_some()
+            && table.reset_state_part.is_some()
+            && table.read_state.is_some()
+            && table.write_state.is_some();
         if !complete {
             return refuse("the library's function table is missing required functions".to_owned());
         }

@@ -46,7 +46,7 @@ pub struct LoadOptions {
 pub struct Model {
     pub(super) api: Api,
     info: ModelInfo,
-    cpu_level: Option<u16>,
+    pub(super) cpu_level: Option<u16>,
     device: Device,
     /// What runs that begin now use. One that is replaced lives until its last run has ended.
     native: ArcSwap<Native>,

@@ -5,6 +5,7 @@ use super::abi::{
     self, AotiCandidate, AotiConstantInfo, AotiDimInfo, AotiKernelInfo, AotiModelInfo, AotiPlan,
     AotiValueInfo,
 };
+use super::state::StateTensor;
 use crate::{
     Candidate, ConstantInfo, DType, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan, ValueInfo,
     Verdict,
@@ -12,6 +13,7 @@ use crate::{
 use std::{
     ffi::{CStr, c_char},
     slice,
+    sync::Arc,
 };
 
 /// # Safety
@@ -36,6 +38,7 @@ pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, E
                 .collect::<Result<_, _>>()?,
             weights_bytes: length(info.weights_bytes)?,
             state_bytes: length(info.state_bytes)?,
+            state_tensors: state_tensors(info)?,
             collectives: usize::try_from(info.n_collectives).unwrap_or(0),
             library: text(info.library_digest),
             embedded_weights: (!info.weights_digest.is_null()).then(|| text(info.weights_digest)),
@@ -47,6 +50,20 @@ pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, E
 unsafe fn values(values: *const AotiValueInfo, count: i32) -> Result<Vec<ValueInfo>, Error> {
     // SAFETY: as for `read`.
     unsafe { table(values, count).iter().map(|value| read_value(value)).collect() }
+}
+
+/// The tensors of a state, whose sizes are fixed.
+unsafe fn state_tensors(info: &AotiModelInfo) -> Result<Arc<[StateTensor]>, Error> {
+    // SAFETY: as for `read`.
+    let offsets = unsafe { table(info.state_offsets, info.n_states) };
+    // SAFETY: as for `read`.
+    let values = unsafe { values(info.states, info.n_states) }?;
+    let tensor = |(value, offset): (ValueInfo, &i64)| {
+        let ValueInfo { name, dtype, dims } = value;
+        let sizes = dims.iter().map(|dim| Ok(length(dim.max)? as usize)).collect::<Result<_, Error>>()?;
+        Ok(StateTensor { name, dtype, sizes, offset: length(*offset)? as usize })
+    };
+    values.into_iter().zip(offsets).map(tensor).collect::<Result<Vec<_>, Error>>().map(Arc::from)
 }
 
 unsafe fn read_value(value: &AotiValueInfo) -> Result<ValueInfo, Error> {
@@ -115,7 +132,7 @@ pub(super) unsafe fn read_plan(plan: &AotiPlan) -> Plan {
     }
 }
 
-unsafe fn table<'a, T>(first: *const T, count: i32) -> &'a [T] {
+pub(super) unsafe fn table<'a, T>(first: *const T, count: i32) -> &'a [T] {
     match usize::try_from(count) {
         // SAFETY: as for `read`.
         Ok(count) if !first.is_null() => unsafe { slice::from_raw_parts(first, count) },
@@ -123,7 +140,7 @@ unsafe fn table<'a, T>(first: *const T, count: i32) -> &'a [T] {
     }
 }
 
-unsafe fn text(text: *const c_char) -> String {
+pub(super) unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }

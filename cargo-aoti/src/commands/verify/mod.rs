@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// (`net.safetensors` for `net.pt2`), else with the reference evaluator on random inputs
     #[arg(required = true)]
     path: Vec<PathBuf>,
+    /// One of the model's programs, where it has several; it is compiled alone
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
     /// Models of this format only
     #[arg(long, value_enum, value_name = "FORMAT")]
     only: Option<Format>,
@@ -105,7 +108,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         if path.is_dir() {
             cases.extend(case::find(path, arguments.only)?);
         } else {
-            let (case, folder) = sample::case(&Chosen::find(path, context)?, arguments, context)?;
+            let (case, folder) = sample::case(
+                &Chosen::find(path, context)?.program(arguments.program.as_deref())?,
+                arguments,
+                context,
+            )?;
             cases.push(case);
             made.push(folder);
         }

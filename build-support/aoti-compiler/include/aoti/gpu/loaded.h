@@ -62,6 +62,12 @@ struct Source {
   }
 };
 
+// Weights in memory of a device: once for all programs of a library that read the same part of the same weights.
+struct Upload {
+  int32_t users;
+  Address memory;
+};
+
 struct Loaded : Source {
   Loaded *next;
   int32_t models, users; // users are models and states
@@ -76,7 +82,15 @@ struct Loaded : Source {
   Entry *entries;
   MathLibrary library;
   PreparedProduct *products; // or null, where the library is not used
+  Upload *upload;   // or null, where there are no weights
   Address uploaded; // the weights, such that offsets into all of them can be added
+  // Whether another program reads what this one reads of the weights.
+  bool has_weights_of(const Loaded &other) const {
+    const bool is_here = index == other.index && given == other.given && context == other.context;
+    const bool is_same = weights == other.weights && program->weights_begin == other.program->weights_begin &&
+                         program->weights_bytes == other.program->weights_bytes;
+    return is_here && is_same && upload && (models > 0 || (embedded && !given));
+  }
   char name[96], architecture[32], reason[160];
 };
 
@@ -92,6 +106,21 @@ struct Entered {
     driver.context_pop(&before);
   }
   Entered(const Entered &) = delete;
+};
+
+// Where a model runs, and how numbers in its inputs are read from there: once everything before them on the stream is done.
+struct OnDevice {
+  const Loaded &on;
+  Stream stream;
+  AotiDevice device;
+  explicit OnDevice(const Loaded &on, const AotiContext *context = nullptr)
+      : on(on), stream(context ? (Stream)context->stream : nullptr), device(device_of(on)) {}
+  bool read(const AotiTensor &tensor, int64_t *value) const {
+    if (tensor.device.kind == AOTI_CPU) return OnProcessor{}.read(tensor, value);
+    Entered entered(on);
+    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, stream) &&
+           !on.driver.stream_wait(stream);
+  }
 };
 
 __attribute__((unused)) int32_t driver_failed(AotiError *error, const Loaded &on, int code, const char *doing) {
@@ -163,14 +192,25 @@ __attribute__((unused)) int32_t load_code(Loaded &on, AotiError *error) {
   return AOTI_OK;
 }
 
-__attribute__((unused)) int32_t load_weights(Loaded &on, AotiError *error) {
+// Uploads the weights, unless another program that is loaded has them there.
+__attribute__((unused)) int32_t load_weights(Loaded &on, const Loaded *others, AotiError *error) {
   const Program &program = *on.program;
   if (program.weights_bytes == 0) return AOTI_OK;
-  Address memory;
-  if (int code = on.driver.allocate(&memory, size_t(program.weights_bytes)))
+  while (others && !others->has_weights_of(on)) others = others->next;
+  if (others) {
+    on.upload = others->upload, on.uploaded = others->uploaded;
+    ++on.upload->users;
+    return AOTI_OK;
+  }
+  on.upload = (Upload *)calloc(1, sizeof(Upload));
+  if (!on.upload) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+  on.upload->users = 1;
+  if (int code = on.driver.allocate(&on.upload->memory, size_t(program.weights_bytes))) {
+    on.upload->memory = 0;
     return driver_failed(error, on, code, "no memory for the weights");
-  on.uploaded = memory - Address(program.weights_begin);
-  int code = on.driver.copy_in(memory, on.weights + program.weights_begin, size_t(program.weights_bytes), nullptr);
+  }
+  on.uploaded = on.upload->memory - Address(program.weights_begin);
+  int code = on.driver.copy_in(on.upload->memory, on.weights + program.weights_begin, size_t(program.weights_bytes), nullptr);
   if (!code) code = on.driver.stream_wait(nullptr);
   return code ? driver_failed(error, on, code, "copying the weights") : AOTI_OK;
 }
@@ -190,7 +230,10 @@ __attribute__((unused)) void unload(Loaded *on) {
       Entered entered(*on);
       for (int32_t i = 0; on->products && i < on->program->n_products; ++i) forget(on->library, &on->products[i]);
       if (on->library.handle) on->library.destroy(on->library.handle);
-      if (on->uploaded) on->driver.release(on->uploaded + Address(on->program->weights_begin));
+      if (on->upload && --on->upload->users == 0) {
+        if (on->upload->memory) on->driver.release(on->upload->memory);
+        free(on->upload);
+      }
       if (on->module) on->driver.module_unload(on->module);
     }
     if (!on->given) on->driver.context_release(on->device);
@@ -222,7 +265,7 @@ __attribute__((unused)) int32_t acquire(const Source &source, Loaded **result, A
     if (!code) {
       Entered entered(*on);
       code = load_code(*on, error);
-      if (!code) code = load_weights(*on, error);
+      if (!code) code = load_weights(*on, loaded, error);
       if (!code) prepare_products(*on);
     }
     if (code)

@@ -9,21 +9,6 @@ namespace aoti {
 namespace gpu {
 namespace {
 
-// Where a model runs, and how numbers in its inputs are read from there: once everything before them on the stream is done.
-struct OnDevice {
-  const Loaded &on;
-  Stream stream;
-  AotiDevice device;
-  explicit OnDevice(const Loaded &on, const AotiContext *context = nullptr)
-      : on(on), stream(context ? (Stream)context->stream : nullptr), device(device_of(on)) {}
-  bool read(const AotiTensor &tensor, int64_t *value) const {
-    if (tensor.device.kind == AOTI_CPU) return OnProcessor{}.read(tensor, value);
-    Entered entered(on);
-    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, stream) &&
-           !on.driver.stream_wait(stream);
-  }
-};
-
 // Runs that a model keeps for later ones at most.
 constexpr int32_t kIdleRuns = 4;
 
@@ -162,6 +147,60 @@ template <const Tables &T, const Program &P> struct Interface {
     const int32_t code = filled(*old.loaded, same, error);
     if (code) destroy_state(*state);
     return code;
+  }
+
+  static int32_t assign_state(AotiState *to, const AotiState *from, AotiError *error) {
+    if (!to || !from) return fail(error, AOTI_ERROR_NULL, "the state is null");
+    const Loaded &on = *own(to)->loaded;
+    if (int32_t code = state_lies_here(from, on, error)) return code;
+    const Address values = static_cast<const GpuState *>(from)->memory;
+    return filled(on, [&] { return on.driver.copy(own(to)->memory, values, size_t(T.info->state_bytes), nullptr); }, error);
+  }
+
+  // Does something with every piece of a part: with its place in the state, and its place among the pieces.
+  template <class Each> static int32_t for_pieces(const Loaded &on, const AotiStatePart &part, const Each &each, AotiError *error) {
+    const auto all = [&] {
+      int code = 0;
+      for (int64_t i = 0; i < part.count && part.bytes > 0 && !code; ++i)
+        code = each(Address(part.begin + i * part.stride), i * part.bytes, size_t(part.bytes));
+      return code;
+    };
+    return filled(on, all, error);
+  }
+
+  static int32_t reset_state_part(const AotiModel *model, AotiState *state, const AotiStatePart *part, AotiError *error) {
+    if (!model || !state) return fail(error, AOTI_ERROR_NULL, "the model or the state is null");
+    const Loaded &on = *own(model)->loaded;
+    if (int32_t code = state_lies_here(state, on, error)) return code;
+    int32_t tensor;
+    if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
+    const Address values = on.uploaded + Address(T.states[tensor].value) - Address(T.states[tensor].offset);
+    const auto reset = [&](Address at, int64_t, size_t bytes) {
+      return on.driver.copy(own(state)->memory + at, values + at, bytes, nullptr);
+    };
+    return for_pieces(on, *part, reset, error);
+  }
+
+  static int32_t read_state(const AotiState *state, const AotiStatePart *part, void *to, AotiError *error) {
+    int32_t tensor;
+    if (!state || !to) return fail(error, AOTI_ERROR_NULL, "the state or the memory for its values is null");
+    if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
+    const GpuState &from = *static_cast<const GpuState *>(state);
+    const auto read = [&](Address at, int64_t piece, size_t bytes) {
+      return from.loaded->driver.copy_out((char *)to + piece, from.memory + at, bytes, nullptr);
+    };
+    return for_pieces(*from.loaded, *part, read, error);
+  }
+
+  static int32_t write_state(AotiState *state, const AotiStatePart *part, const void *from, AotiError *error) {
+    if (!state || !from) return fail(error, AOTI_ERROR_NULL, "the state or its new values are null");
+    int32_t tensor;
+    if (int32_t code = S::tensor_of(part, &tensor, error)) return code;
+    const GpuState &to = *own(state);
+    const auto write = [&](Address at, int64_t piece, size_t bytes) {
+      return to.loaded->driver.copy_in(to.memory + at, (const char *)from + piece, bytes, nullptr);
+    };
+    return for_pieces(*to.loaded, *part, write, error);
   }
 
   static void destroy_state(AotiState *state) {
@@ -467,7 +506,8 @@ template <const Tables &T, const Program &P> struct Interface {
   static constexpr AotiApi table() {
     return {AOTI_ABI_VERSION, sizeof(AotiApi), T.info,      create,        destroy,    output_sizes, workspace_bytes,
             create_state,     reset_state,     copy_state,  destroy_state, run,        prepare,      submit,
-            wait,             release,         plan,        T.prepare_bytes, T.prepare_weights, allocate, deallocate, copy};
+            wait,             release,         plan,        T.prepare_bytes, T.prepare_weights, allocate, deallocate, copy,
+            nullptr,          0,               0,           assign_state,  reset_state_part, read_state, write_state};
   }
 };
 

@@ -23,20 +23,29 @@ pub(super) fn level_tag(name: &str) -> String {
     }
 }
 
-/// What the tables are printed from.
+/// A library: its programs, one at least.
 pub(super) struct Api<'a> {
+    /// The model's name.
+    pub(super) name: &'a str,
+    pub(super) programs: Vec<Tables<'a>>,
+}
+
+/// What the tables of a program are printed from.
+pub(super) struct Tables<'a> {
+    /// Its name among the programs; none where it is the only one.
+    pub(super) name: Option<&'a str>,
     pub(super) interface: &'a Interface,
     pub(super) identifier: &'a str,
-    /// What stands for the model in symbols that are its own among all models.
-    pub(super) symbol: &'a str,
+    /// What stands for the program in symbols that are its own among all programs of all models.
+    pub(super) own_symbol: &'a str,
     /// The devices that there is code for.
     pub(super) devices: &'a [Device<'a>],
     pub(super) ranges: &'a RangeTable,
     pub(super) embedded: bool,
-    /// Digest of all that is compiled into the library.
-    pub(super) library: String,
     /// What makes weights from tensors by name, if the library does that.
     pub(super) preparation: Option<&'a prepare::Printed>,
+    /// What stands for the model in symbols.
+    pub(super) symbol: &'a str,
 }
 
 /// A device, its program and what a run does there.
@@ -114,10 +123,64 @@ impl Device<'_> {
 }
 
 impl Api<'_> {
-    /// The whole file.
-    pub(super) fn print(&self) -> String {
+    /// The whole file; `library` is the digest of all that is compiled into the library.
+    pub(super) fn print(&self, library: &str) -> String {
+        let count = self.programs.len();
+        let first = &self.programs[0];
+        let declarations: String = self.programs.iter().map(Tables::declarations).collect();
+        let declarations = declarations + &first.declarations_of_weights();
+        let (body, table) = match self.programs.as_slice() {
+            [only] => (only.print(library), "api".to_owned()),
+            programs => {
+                let space = |(position, program): (usize, &Tables<'_>)| {
+                    let body = program.print(library);
+                    format!("namespace program_{position} {{\n\n{body}\n}} // namespace\n\n")
+                };
+                let spaces: String = programs.iter().enumerate().map(space).collect();
+                let row = |(position, program): (usize, &Tables<'_>)| {
+                    format!("{{{}, &program_{position}::api}}", literal(program.name.unwrap_or_default()))
+                };
+                let rows: Vec<String> = programs.iter().enumerate().map(row).collect();
+                let declared = format!("extern const AotiProgram programs[{count}];\n\n");
+                let defined =
+                    format!("const AotiProgram programs[{count}] = {{\n    {},\n}};\n", rows.join(",\n    "));
+                (declared + &spaces + &defined, "program_0::api".to_owned())
+            }
+        };
+        let name = super::docs::code(self.name);
+        let title = format!("The C interface of the model {name}, written by cargo-aoti.");
+        format!(
+            "{}{}\nusing namespace aoti;\n\n{declarations}namespace {{\n\n{body}\n}} // namespace\n\n\
+             extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{}_api(void) {{ return &{table}; }}\n",
+            comment(&title),
+            self.includes(),
+            first.symbol
+        )
+    }
+
+    fn includes(&self) -> String {
+        let mut headers: Vec<&str> = self.programs[0].devices.iter().map(Device::header).collect();
+        headers.dedup();
+        headers.extend(self.programs[0].preparation.map(|_| "prepare.h"));
+        let devices = || self.programs.iter().flat_map(|program| program.devices);
+        if devices().any(|device| !device.libraries().is_empty()) {
+            headers.push("blas.h");
+        }
+        if devices().any(|device| !device.run.expansions.is_empty()) {
+            headers.push("expand.h");
+        }
+        if self.programs[0].devices.len() > 1 {
+            headers.push("devices.h");
+        }
+        headers.iter().map(|name| format!("#include \"aoti/{name}\"\n")).collect()
+    }
+}
+
+impl Tables<'_> {
+    /// Everything of a program.
+    fn print(&self, library: &str) -> String {
         let (mut shared, mut rows) = (Shared::default(), String::new());
-        let info = self.info(&mut shared, &mut rows);
+        let info = self.info(library, &mut shared, &mut rows);
         let mut first = Position::default();
         let mut devices = String::new();
         for device in self.devices {
@@ -126,38 +189,18 @@ impl Api<'_> {
             first.kernel += device.run.kernels.len();
             first.value += device.run.kernels.values().map(|kernel| kernel.outputs.len()).sum::<usize>();
         }
-        let mut headers: Vec<&str> = self.devices.iter().map(Device::header).collect();
-        headers.dedup();
-        headers.extend(self.preparation.map(|_| "prepare.h"));
-        if self.devices.iter().any(|device| !device.libraries().is_empty()) {
-            headers.push("blas.h");
-        }
-        if self.devices.iter().any(|device| !device.run.expansions.is_empty()) {
-            headers.push("expand.h");
-        }
-        if self.devices.len() > 1 {
-            headers.push("devices.h");
-        }
-        let includes: String = headers.iter().map(|name| format!("#include \"aoti/{name}\"\n")).collect();
-        let name = super::docs::code(&self.interface.name);
-        let title = format!("The C interface of the model {name}, written by cargo-aoti.");
         let preparation = self.preparation.map_or("", |printed| &printed.table);
-        format!(
-            "{}{includes}\nusing namespace aoti;\n\n\
-             {}namespace {{\n\n{}{rows}\n{info}\n{preparation}{devices}{}\n}} // namespace\n\n\
-             extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{}_api(void) {{ return &api; }}\n",
-            comment(&title),
-            self.declarations(),
-            shared.print(),
-            self.entry(),
-            self.symbol
-        )
+        format!("{}{rows}\n{info}\n{preparation}{devices}{}", shared.print(), self.entry())
     }
 
     /// The one table of functions.
     fn entry(&self) -> String {
+        let api = |table: &str| match self.name {
+            None => format!("constexpr AotiApi api = {table};\n"),
+            Some(_) => format!("constexpr AotiApi api = one_of({table}, programs);\n"),
+        };
         if let [device] = self.devices {
-            return format!("constexpr AotiApi api = {}::table();\n", device.interface());
+            return api(&format!("{}::table()", device.interface()));
         }
         let (mut text, mut lines) = (String::new(), Vec::new());
         for device in self.devices {
@@ -167,12 +210,12 @@ impl Api<'_> {
         }
         table(&mut text, "DeviceApi ", "devices", &lines);
         let count = self.devices.len();
-        text + &format!("constexpr AotiApi api = AnyDevice<devices, {count}>::table(&info);\n")
+        text + &api(&format!("AnyDevice<devices, {count}>::table(&info)"))
     }
 
     /// What other objects define.
     fn declarations(&self) -> String {
-        let (id, symbol) = (self.identifier, self.symbol);
+        let (id, symbol) = (self.identifier, self.own_symbol);
         let mut out = String::new();
         for device in self.devices {
             match &device.code {
@@ -196,6 +239,12 @@ impl Api<'_> {
                 }
             }
         }
+        out
+    }
+
+    /// The weights, which all programs share, and what makes them.
+    fn declarations_of_weights(&self) -> String {
+        let (mut out, symbol) = (String::new(), self.symbol);
         if self.has_weights() {
             // Whoever embeds the weights otherwise need not tell their digest.
             let _ = writeln!(
@@ -220,7 +269,7 @@ impl Api<'_> {
     }
 
     /// Appends what the model's info points to, and gives the info.
-    fn info(&self, shared: &mut Shared, rows: &mut String) -> String {
+    fn info(&self, library: &str, shared: &mut Shared, rows: &mut String) -> String {
         let i = self.interface;
         let mut values = |rows: &mut String, name: &str, values: &[ValueInterface]| {
             let lines: Vec<String> = values.iter().map(|value| value_row(value, shared)).collect();
@@ -231,10 +280,13 @@ impl Api<'_> {
         let states = values(rows, "state_values", &i.states);
         let constants = self.constants(rows);
         let kernels = self.kernels(shared, rows);
+        let offsets: Vec<String> =
+            self.devices[0].run.states.iter().map(|state| state.offset.to_string()).collect();
+        let offsets = table(rows, "int64_t ", "state_offsets", &offsets);
         let mut out = String::new();
         let _ = writeln!(
             out,
-            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, {}, {}, {},\n}};",
+            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, {}, {}, {}, {offsets},\n}};",
             literal(&i.name),
             literal(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
             i.inputs.len(),
@@ -245,7 +297,7 @@ impl Api<'_> {
             i.state_bytes,
             self.devices.iter().map(|device| device.run.kernels.len()).sum::<usize>(),
             self.devices.first().map_or(0, |device| device.run.exchanges().len()),
-            literal(&self.library),
+            literal(library),
             self.embedded_symbol("weights_digest"),
         );
         out

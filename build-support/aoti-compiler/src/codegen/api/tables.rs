@@ -1,7 +1,7 @@
 //! The tables of one device: what `include/aoti/tables.h` declares.
 
 use super::rows::{Expressions, Shared, known, pointers, table};
-use super::{Api, Code, Device, Position};
+use super::{Code, Device, Position, Tables};
 use crate::codegen::bundle::code_symbol;
 use crate::codegen::c_family::expr::{checked, condition, scalar};
 use crate::codegen::foreign::{comment, literal};
@@ -30,12 +30,12 @@ fn lacks(level: &str) -> &'static str {
 }
 
 /// Everything in a device's namespace.
-pub(super) fn print(api: &Api, device: &Device, first: &Position, shared: &mut Shared) -> String {
+pub(super) fn print(api: &Tables, device: &Device, first: &Position, shared: &mut Shared) -> String {
     Printer { api, device, first }.print(shared)
 }
 
 struct Printer<'a> {
-    api: &'a Api<'a>,
+    api: &'a Tables<'a>,
     device: &'a Device<'a>,
     first: &'a Position,
 }
@@ -91,7 +91,7 @@ impl Printer<'_> {
 
     /// The code's own table; gives the tables' levels and their number.
     fn code(&self, rows: &mut String) -> String {
-        let (id, symbol) = (self.api.identifier, self.api.symbol);
+        let (id, symbol) = (self.api.identifier, self.api.own_symbol);
         match &self.device.code {
             Code::Levels { levels, tags, .. } => {
                 let line = |(level, tag): (&String, &String)| {

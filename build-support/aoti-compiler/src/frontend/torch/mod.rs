@@ -16,13 +16,15 @@ use aten::Program;
 use bytes::Bytes;
 use functionalize::decompose_with;
 use pt2::ProgramImport;
+use std::collections::BTreeSet;
 
 /// The row of the table of formats.
 pub(super) const FORMAT: Format = Format {
     recognizes: |file| file.starts_with(b"PK"),
     files_beside: |_| Ok(Vec::new()),
     import: |min, name, model, operators| {
-        let ProgramImport { program, is_stated } = program_from(min, name, model.file.clone())?;
+        let ProgramImport { program, is_stated } =
+            program_from(min, name, model.file.clone(), &model.states)?;
         let graph = decompose_with(&program, operators)?;
         let asked = program.guards.into_iter().map(|guard| guard.condition).collect();
         Ok(Import { graph, is_stated, asked })
@@ -37,11 +39,22 @@ pub(super) const FORMAT: Format = Format {
 /// # Errors
 /// Everything in the file that is wrong or not understood.
 pub fn program(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
-    Ok(program_from(MinSize::Stated, name, file)?.program)
+    Ok(program_from(MinSize::Stated, name, file, &BTreeSet::new())?.program)
 }
 
-fn program_from(min: MinSize, name: &str, file: Bytes) -> Result<ProgramImport, Diagnostics> {
-    let import = pt2::import(min, name, file)?;
+/// Whether torch.export made up this name for a tensor that no module has: those of two programs have nothing to do with each other.
+pub(super) fn is_made_up(name: &str) -> bool {
+    let number = name.strip_prefix("lifted_tensor_");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn program_from(
+    min: MinSize,
+    name: &str,
+    file: Bytes,
+    states: &BTreeSet<String>,
+) -> Result<ProgramImport, Diagnostics> {
+    let import = pt2::import(min, name, file, states)?;
     aten::verify(&import.program)?;
     Ok(import)
 }

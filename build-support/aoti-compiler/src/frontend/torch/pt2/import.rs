@@ -16,6 +16,7 @@ use crate::frontend::torch::aten::Program;
 use crate::graph::{Origin, SymbolSource};
 use bytes::Bytes;
 use indexmap::IndexSet;
+use std::collections::BTreeSet;
 
 /// A program, and for which sizes it was read.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,8 +27,14 @@ pub struct ProgramImport {
     pub is_stated: bool,
 }
 
-/// Reads a `.pt2` archive for sizes from `min` on. Tensors share `file`; `name` becomes the program's name.
-pub fn import(min: MinSize, name: &str, file: Bytes) -> Result<ProgramImport, Diagnostics> {
+/// Reads a `.pt2` archive for sizes from `min` on. Tensors share `file`; `name` becomes the program's name. `states` are qualified
+/// names of what counts as mutated even if it is only read.
+pub fn import(
+    min: MinSize,
+    name: &str,
+    file: Bytes,
+    states: &BTreeSet<String>,
+) -> Result<ProgramImport, Diagnostics> {
     let archive = Archive::open(&file)?;
     // Entries hold on to the file's bytes.
     drop(file);
@@ -36,7 +43,7 @@ pub fn import(min: MinSize, name: &str, file: Bytes) -> Result<ProgramImport, Di
     let payloads = Payloads::read(&archive, &model)?;
     let graph = &exported.graph_module.graph;
     let specs = &exported.graph_module.signature.input_specs;
-    let mutation = mutation(graph, specs, &exported.graph_module.signature.output_specs);
+    let mutation = mutation(graph, specs, &exported.graph_module.signature.output_specs, states);
     let places = occurrences(graph, specs, &mutation.names);
     let mut importer = Importer {
         symbols: Symbols::new(exported.range_constraints.clone(), min, &places),

@@ -7,6 +7,7 @@
 use super::origin::target;
 use super::schema::{Argument, Graph, InputSpec, Node, OutputSpec};
 use indexmap::{IndexMap, IndexSet};
+use std::collections::BTreeSet;
 
 /// Operators whose results may share the memory of their first operand.
 const VIEWS: &[&str] = &[
@@ -80,8 +81,13 @@ pub(super) struct Mutation {
     pub(super) unstated: Vec<(String, String)>,
 }
 
-/// Finds everything that is overwritten.
-pub(super) fn mutation(graph: &Graph, inputs: &[InputSpec], outputs: &[OutputSpec]) -> Mutation {
+/// Finds everything that is overwritten, and what other programs overwrite: that is then overwritten by itself.
+pub(super) fn mutation(
+    graph: &Graph,
+    inputs: &[InputSpec],
+    outputs: &[OutputSpec],
+    others: &BTreeSet<String>,
+) -> Mutation {
     let mut mutation = Mutation::default();
     mutation.names.extend(outputs.iter().filter_map(|spec| match spec {
         OutputSpec::BufferMutation(spec) => Some(spec.buffer_name.clone()),
@@ -106,7 +112,8 @@ pub(super) fn mutation(graph: &Graph, inputs: &[InputSpec], outputs: &[OutputSpe
             | InputSpec::Constant(_)
             | InputSpec::Unknown(_) => continue,
         };
-        if written.contains(value.as_str()) && mutation.names.insert(name.clone()) {
+        let is_mutated = written.contains(value.as_str()) || others.contains(name);
+        if is_mutated && mutation.names.insert(name.clone()) {
             mutation.unstated.push((value.clone(), name.clone()));
         }
     }
