@@ -66,6 +66,7 @@ headers![
     "gpu/scatter.h",
     "gpu/sort.h",
     "gpu/split_sums.h",
+    "gpu/states.h",
     "gpu/tensor_map.h",
     "gpu/timing.h",
     "gpu/unit_fill.h",
