@@ -60,9 +60,8 @@ impl SocketGroup {
             match listener.accept() {
                 // Whoever does not belong to the group is not listened to.
                 Ok((stream, _)) => {
-                    if let Some((rank, stream)) = greeted(stream, secret, deadline)
-                        && let Some(place @ None) = rank.checked_sub(1).and_then(|rank| guests.get_mut(rank))
-                    {
+                    let Some((rank, stream)) = greeted(stream, secret, deadline) else { continue };
+                    if let Some(place @ None) = rank.checked_sub(1).and_then(|rank| guests.get_mut(rank)) {
                         *place = Some(stream);
                     }
                 }
