@@ -172,10 +172,12 @@ fn every_key_of_a_table_is_a_method_and_every_method_a_key() {
     let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
     let builder = owned(setters(include_str!("../builder.rs"), "Builder"));
     assert_eq!(builder, methods(&check::TABLE_KEYS, &[("models", "model"), ("operators", "operator")]));
-    // What a model is made of, its name and its path, it has from the start; a toolchain its base.
+    // What a model is made of, its path or its programs, it has from the start; a toolchain its base.
     let model = owned(setters(include_str!("../model.rs"), "Model"));
-    assert_eq!(model, methods(&check::MODEL_KEYS[1..], &[("cpu", "levels")]));
-    assert_eq!(check::MODEL_KEYS[0], "path");
+    let (made_of, settings): (Vec<&'static str>, Vec<&'static str>) =
+        check::MODEL_KEYS.iter().partition(|key| ["path", "programs"].contains(key));
+    assert_eq!(model, methods(&settings, &[("cpu", "levels")]));
+    assert_eq!(made_of, ["path", "programs"]);
     let toolchain = owned(setters(include_str!("../../../../toolchains/src/user.rs"), "UserToolchain"));
     assert_eq!(toolchain, methods(&UserToolchain::KEYS[1..], &[]));
     assert_eq!(UserToolchain::KEYS[0], "base");
