@@ -149,12 +149,12 @@ pub mod {module} {{
                 &[{}],
             );
             if let Err(message) = checked {{
-                panic!(\"{{}}\", message);
+                panic!(\"samples: {{}}\", message);
             }}",
                 sample_lines(inputs),
                 sample_lines(outputs)
             ),
-            Err(message) => format!("panic!(\"{{}}\", {message:?});"),
+            Err(message) => format!("panic!(\"samples: {{}}\", {message:?});"),
         };
         let ignore = if samples.needs_gpu {
             "\n        #[cfg_attr(test, ignore = \"the model is built for GPUs alone\")]"

@@ -103,7 +103,7 @@ pub mod digits {
                 ],
             );
             if let Err(message) = checked {
-                panic!("{}", message);
+                panic!("samples: {}", message);
             }
         }
     }
