@@ -118,7 +118,8 @@ fn keys() -> Vec<String> {
     let explained = explained();
     let [_, _, text] = explained.iter().find(|code| code[0] == "AOTI0101").expect("there is such a code");
     let (_, listed) = text.split_once("The keys are").expect("it lists the keys");
-    let parts = ["## The table", "## A model", "## A custom operator", "## A toolchain"].into_iter();
+    let parts =
+        ["## The table", "## A model", "## A program", "## A custom operator", "## A toolchain"].into_iter();
     let mut mistakes = Vec::new();
     for (heading, known) in parts.zip(listed.split("; for ")) {
         let (_, section) = page.split_once(&format!("{heading}\n")).unwrap_or_default();
