@@ -130,7 +130,7 @@ fn report(done: std::thread::Result<Result<(), String>>, error: *mut AotiError) 
     let length = (0..=room.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);
     error.message = [0; AOTI_MESSAGE_BYTES as usize];
     for (place, byte) in error.message.iter_mut().zip(reason[..length].bytes().filter(|byte| *byte != 0)) {
-        *place = i8::from_ne_bytes([byte]);
+        *place = std::ffi::c_char::from_ne_bytes([byte]);
     }
     abi::AOTI_ERROR_RANKS as i32
 }
