@@ -6,7 +6,6 @@
 
 use super::weight_form::PANEL_BYTES;
 use super::{Choice, Form, PackedOperand, Packing};
-use crate::dtype::DType;
 use crate::graph::{BinaryOp, Scalar};
 use crate::loops::{
     Access, Axis, BufferId, Effect, Kernel, KernelId, KernelKind, Nest, Program, Stage, Storage, Term,
@@ -37,22 +36,11 @@ impl Panels {
             return None;
         };
         let is_whole = Expr::product(&buffer.shape).as_int() == i64::try_from(k.checked_mul(n)?).ok();
+        let dtype = buffer.dtype;
+        // Bytes and narrower floats are packed in forms that are not their elements as they are.
+        let holds = dtype.is_float() && dtype.size() > 1 && narrow == dtype.is_half();
         // Panels are as wide as those of the numbers that sums have.
-        let (holds, bytes) = match buffer.dtype {
-            DType::F64 | DType::F32 => (!narrow, buffer.dtype.size()),
-            DType::F16 | DType::Bf16 => (narrow, DType::F32.size()),
-            DType::Bool
-            | DType::U8
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::F8(_) => (false, 1),
-        };
-        let width = PANEL_BYTES / i64::try_from(bytes).ok()?;
+        let width = PANEL_BYTES / i64::try_from(dtype.compute().size()).ok()?;
         (holds && is_whole && col_stride == k).then_some(Panels { depth: i64::try_from(k).ok()?, width })
     }
 
