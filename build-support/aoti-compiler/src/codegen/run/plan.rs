@@ -309,6 +309,7 @@ impl<F: Library> Planner<'_, F> {
             sizes: own.map.sizes.clone(),
             strides: own.map.strides.clone(),
             extents: own.extents,
+            window: own.map.window.clone(),
         }
     }
 

@@ -32,5 +32,6 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use launch::{parse_window, window_text};
 pub use parse::parse;
 pub use print::{print, print_short};
