@@ -120,7 +120,8 @@ impl ProgramNames {
 /// The kernels of processors, planned and printed.
 struct PrintedCpu<'a> {
     schedule: &'a Schedule,
-    planned: Planned<Functions>,
+    planned: Planned,
+    functions: Functions,
     levels: &'a [String],
     /// The levels' parts in identifiers.
     tags: Vec<String>,
@@ -169,13 +170,13 @@ fn print_cpu<'a>(
     layout: &mut Layout,
 ) -> PrintedCpu<'a> {
     let ProgramNames { identifier, symbol, prefix } = names;
-    let mut planned =
-        run::plan_with(schedule, ranges, Functions::new(&schedule.program), std::mem::take(layout));
+    let mut planned = run::plan_with(schedule, ranges, std::mem::take(layout));
+    let functions = Functions::of(schedule);
     *layout = std::mem::take(&mut planned.layout);
-    let files = kernel_files(schedule, &planned, identifier, &format!("{prefix}kernels"));
+    let files = kernel_files(schedule, (&planned.run, &functions), identifier, &format!("{prefix}kernels"));
     let tag = |level: &String| own_tag(&api::level_tag(level), &files, identifier, symbol);
     let tags = levels.iter().map(tag).collect();
-    PrintedCpu { schedule, planned, levels, libraries: libraries_of(schedule), tags, files }
+    PrintedCpu { schedule, planned, functions, levels, libraries: libraries_of(schedule), tags, files }
 }
 
 /// The libraries that some kernels ask for their products.
@@ -230,7 +231,7 @@ impl Printed<'_> {
     }
 
     fn kernels(&self) -> usize {
-        let of_processors = self.cpu.as_ref().map_or(0, |cpu| cpu.planned.functions.all.len());
+        let of_processors = self.cpu.as_ref().map_or(0, |cpu| cpu.functions.all.len());
         of_processors + self.gpus.iter().map(|gpu| gpu.program.kernels.len()).sum::<usize>()
     }
 

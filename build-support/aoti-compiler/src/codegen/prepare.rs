@@ -7,6 +7,7 @@ use super::api::rows::table;
 use super::bundle::{Goal, TranslationUnit, WeightsBlob};
 use super::c_family::expr::scalar;
 use super::foreign::literal;
+use super::functions::Functions;
 use super::run;
 use super::weights::{Layout, Packing, Placed};
 use crate::dtype::DType;
@@ -86,7 +87,8 @@ pub(super) fn print(
     debug_assert!(planned.run.failures.is_empty(), "without inputs nothing is asserted");
     // `Prepare::weights` has no memory for any.
     assert!(planned.run.expansions.is_empty(), "convolutions of constants are of f64");
-    let files = super::kernel_files(preparation.schedule, &planned, identifier, STEM);
+    let functions = Functions::of(preparation.schedule);
+    let files = super::kernel_files(preparation.schedule, (&planned.run, &functions), identifier, STEM);
     let tag = super::own_tag(TAG, &files, identifier, symbol);
     let names = Names { identifier, symbol, tag: &tag };
     let (declarations, table) = tables(preparation, &pieces, &fixed, &names);

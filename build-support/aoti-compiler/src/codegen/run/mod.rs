@@ -13,14 +13,14 @@ pub mod text;
 
 pub(super) use cpp::{Callees, run_body, run_functions};
 pub use plan::of_schedule;
-pub(super) use plan::{Library, Operands, Planned, fixed_bytes, plan, plan_with};
+pub(super) use plan::{Planned, fixed_bytes, plan, plan_with};
 
-use super::functions::FunctionId;
 use super::weights::{Expansion, expanded_bytes};
 use crate::dtype::DType;
 use crate::graph::{Collective, Guard, Origin};
 use crate::kernels::Scratch;
 use crate::loops::KernelId;
+use crate::schedule::FunctionId;
 use crate::schedule::memory::LateId;
 use crate::symbolic::{Expr, Interval, Symbol};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};

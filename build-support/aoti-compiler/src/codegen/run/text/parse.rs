@@ -1,6 +1,5 @@
 //! Parses run plans. Kernels and failures exist when they are mentioned.
 
-use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
     Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
     KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
@@ -9,6 +8,7 @@ use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
 use crate::kernels::Scratch;
 use crate::loops::KernelId;
+use crate::schedule::FunctionId;
 use crate::schedule::memory::LateId;
 use crate::symbolic::{Expr, Symbol};
 use crate::text::{Cursor, SyntaxError};
