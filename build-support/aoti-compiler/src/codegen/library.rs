@@ -87,10 +87,7 @@ impl Files {
 
     fn device(&mut self, gpu: &PrintedGpu<'_>, names: &ProgramNames) {
         let (device, prefix) = (gpu.vendor.device(), &names.prefix);
-        let source = match gpu.vendor {
-            Vendor::Nvidia => format!("{prefix}{device}.cu"),
-            Vendor::Amd => format!("{prefix}{device}.hip"),
-        };
+        let source = format!("{prefix}{device}.{}", gpu.vendor.backend().extension);
         self.files.push(SourceFile { name: source.clone(), text: gpu.program.device.clone() });
         let (architectures, symbol) = (gpu.architectures.to_vec(), code_symbol(&names.symbol, gpu.vendor));
         self.devices.push(DeviceUnit { vendor: gpu.vendor, architectures, source, symbol });

@@ -91,8 +91,7 @@ impl Device<'_> {
     fn kind(&self) -> &'static str {
         match &self.code {
             Code::Levels { .. } => "AOTI_CPU",
-            Code::Gpu { vendor: Vendor::Nvidia, .. } => "AOTI_CUDA",
-            Code::Gpu { vendor: Vendor::Amd, .. } => "AOTI_ROCM",
+            Code::Gpu { vendor, .. } => vendor.backend().kind,
         }
     }
 
