@@ -7,11 +7,11 @@ use super::bundle::{
 };
 use super::functions::Functions;
 use super::interface::Interface;
-use super::run::Planned;
-use super::weights::Layout;
-use super::{api, digest, gpu, headers, kernel_files, own_tag, prepare, run};
+use super::{api, digest, gpu, headers, kernel_files, own_tag, prepare};
 use crate::loops::Program;
 use crate::names;
+use crate::runplan::weights::Layout;
+use crate::runplan::{self, Planned};
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::{MathLibrary, Vendor};
@@ -167,7 +167,7 @@ fn print_cpu<'a>(
     layout: &mut Layout,
 ) -> PrintedCpu<'a> {
     let ProgramNames { identifier, symbol, prefix } = names;
-    let mut planned = run::plan_with(schedule, ranges, std::mem::take(layout));
+    let mut planned = runplan::plan_with(schedule, ranges, std::mem::take(layout));
     let functions = Functions::of(schedule);
     *layout = std::mem::take(&mut planned.layout);
     let files = kernel_files(schedule, (&planned.run, &functions), identifier, &format!("{prefix}kernels"));

@@ -10,27 +10,24 @@ mod docs;
 mod foreign;
 pub mod functions;
 pub mod gpu;
-mod group_panels;
 pub mod harness;
 pub mod header;
 pub(crate) mod headers;
 pub mod interface;
 mod library;
-pub mod pack;
 pub mod prepare;
-pub mod run;
-mod weights;
+mod run;
 
 pub use cpp::external::prototypes;
 pub use library::{OneProgram, Request, generate};
 
 use crate::names;
+use crate::runplan::RunPlan;
 use crate::schedule::{FunctionId, Schedule};
 use bundle::{SourceFile, WeightsBlob};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, Functions};
 use headers::Header;
-use run::RunPlan;
 use std::collections::BTreeSet;
 
 /// Code of more than this much goes to translation units of its own.

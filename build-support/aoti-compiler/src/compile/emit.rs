@@ -6,7 +6,7 @@ use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::ModelFile;
 use crate::target::{GpuTarget, Vendor};
-use crate::{codegen, frontend, loops, schedule};
+use crate::{codegen, frontend, loops, runplan, schedule};
 
 /// One stage's text, for `inspect --emit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +89,8 @@ pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Resul
         Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
         Emit::Run => {
             let stages = stages(model, options)?;
-            let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
-            Ok(codegen::run::text::print(&plan))
+            let plan = runplan::of_schedule(&stages.schedule, &stages.graph.ranges());
+            Ok(runplan::text::print(&plan))
         }
         Emit::Bindings => {
             let bundle = compile(model, options)?;

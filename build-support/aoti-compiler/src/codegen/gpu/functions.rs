@@ -3,8 +3,9 @@
 use super::{DeviceText, index_type, print_kernel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::join_origins;
-use crate::codegen::run::{Call, Callees, Launch, LaunchPart};
+use crate::codegen::run::Callees;
 use crate::names::{Language, Namer};
+use crate::runplan::{Call, Launch, LaunchPart};
 use crate::schedule::{FunctionId, Schedule};
 use crate::symbolic::{RangeTable, Symbol};
 use cranelift_entity::PrimaryMap;

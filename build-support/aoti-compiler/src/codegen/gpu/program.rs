@@ -3,9 +3,10 @@
 use super::functions::Functions;
 use crate::codegen::foreign::comment;
 use crate::codegen::functions::notes;
-use crate::codegen::run::{Planned, RunPlan, plan_with, run_body};
-use crate::codegen::weights::Layout;
+use crate::codegen::run::run_body;
 use crate::names;
+use crate::runplan::weights::Layout;
+use crate::runplan::{Planned, RunPlan, plan_with};
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::Vendor;

@@ -7,13 +7,13 @@ use super::{
     Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
     KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
-use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::kernels::gemm::library::library_product;
 use crate::kernels::launch::MapArgument;
 use crate::kernels::{LibraryProduct, Scratch};
 use crate::loops::{BufferId, ExternKernel, Kernel, KernelId, KernelKind, Program, Step, Storage};
+use crate::runplan::weights::{Expansion, Form, Layout, Packing};
 use crate::schedule::memory::{LateId, MemoryPlan};
 use crate::schedule::{Argument, Schedule};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
@@ -25,21 +25,21 @@ use std::collections::BTreeSet;
 const PLAIN: Form = Form::Packed(Packing::Plain);
 
 /// A plan, and what was decided on the way.
-pub(in crate::codegen) struct Planned {
-    pub(in crate::codegen) run: RunPlan,
-    pub(in crate::codegen) layout: Layout,
+pub(crate) struct Planned {
+    pub(crate) run: RunPlan,
+    pub(crate) layout: Layout,
     /// Offsets of constants in the forms that kernels read, in the weights or in what a model makes of them.
     placements: IndexMap<(ConstantId, Form), u64>,
 }
 
 /// Plans the run of a schedule.
-pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
+pub(crate) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
     plan_with(schedule, ranges, Layout::default())
 }
 
 /// Plans the run of a schedule. Its constants go into the weights behind those that
 /// are there.
-pub(in crate::codegen) fn plan_with(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
+pub(crate) fn plan_with(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
     let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
         schedule,
@@ -396,7 +396,7 @@ impl Planner<'_> {
 }
 
 /// Bytes of a buffer of fixed size.
-pub(in crate::codegen) fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
+pub(crate) fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
     let buffer = &program.buffers[id];
     let count = Expr::product(&buffer.shape).as_int().unwrap_or(0);
     u64::try_from(count).unwrap_or(0) * buffer.dtype.size() as u64
@@ -418,7 +418,7 @@ fn state_offsets(program: &Program) -> Vec<u64> {
 
 impl RunPlan {
     /// Bytes of the caller's state.
-    pub(in crate::codegen) fn state_bytes(&self) -> u64 {
+    pub(crate) fn state_bytes(&self) -> u64 {
         self.states.iter().map(|state| (state.offset + state.bytes).next_multiple_of(64)).max().unwrap_or(0)
     }
 }
