@@ -11,7 +11,7 @@ use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
 use crate::symbolic::Expr;
-use crate::target::{GpuTarget, Vendor};
+use crate::target::GpuTarget;
 
 /// Rows of a product that is a matter of bandwidth.
 const FEW_ROWS: i64 = GpuTarget::FEW_ROWS;
@@ -160,10 +160,10 @@ impl UnitTile {
         (pieces * (self.rows + self.columns) * piece).max(results).max(roles)
     }
 
-    /// The same on a device. On those of other vendors the same text is multiplied by threads, whose memory it declares
-    /// itself.
+    /// The same on a device. Where there is no instruction for them the same text is multiplied by threads, whose memory it
+    /// declares itself.
     fn shared_on(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
-        if target.vendor == Vendor::Nvidia { self.shared(contraction) } else { 0 }
+        if target.multiplies_by_warp() { self.shared(contraction) } else { 0 }
     }
 
     fn fits(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
@@ -255,7 +255,7 @@ pub(in crate::kernels) fn of_product(
         kind,
         right_by_depth: matmul.right_by_depth(),
         few_on_units: own == Kind::Halves
-            && target.vendor == Vendor::Nvidia
+            && target.multiplies_by_warp()
             && is_of_whole_loads(program, matmul, target),
         gathers: false,
         is_brought: is_brought_product(program, matmul, target),
@@ -427,7 +427,7 @@ impl Contraction {
     /// Whether it has sums of halves that fill a few pieces of the ring of matrix units, in whole loads.
     fn has_long_sums_of_halves(&self, target: &GpuTarget) -> bool {
         let is_long = self.depth.as_int().is_some_and(|depth| depth >= LONG_SUM);
-        let has_units = target.vendor == Vendor::Nvidia && !self.units(target).is_empty();
+        let has_units = target.multiplies_by_warp() && !self.units(target).is_empty();
         self.kind == Kind::Halves && is_long && !self.gathers && has_units
     }
 
@@ -457,11 +457,7 @@ impl Contraction {
             Kind::Halves if self.is_brought => &BROUGHT_UNITS,
             Kind::Halves => &UNITS,
             Kind::Rounded if self.is_brought => &BROUGHT_ROUNDED,
-            Kind::Split | Kind::Rounded
-                if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() =>
-            {
-                &SPLIT_UNITS
-            }
+            Kind::Split | Kind::Rounded if target.multiplies_by_warp() => &SPLIT_UNITS,
             Kind::Split | Kind::Rounded | Kind::Other => &[],
         }
     }

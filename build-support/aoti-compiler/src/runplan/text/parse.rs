@@ -1,14 +1,14 @@
 //! Parses run plans. Kernels and failures exist when they are mentioned.
 
-use crate::codegen::functions::FunctionId;
-use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
-    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
-};
-use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
 use crate::kernels::Scratch;
 use crate::loops::KernelId;
+use crate::runplan::weights::Expansion;
+use crate::runplan::{
+    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
+    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
+};
+use crate::schedule::FunctionId;
 use crate::schedule::memory::LateId;
 use crate::schedule::text::parse_window;
 use crate::symbolic::{Expr, Symbol};

@@ -1,13 +1,13 @@
 //! Prints run plans.
 
-use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Condition, Exchange, Expanded, InitialState, KernelFacts, Launch,
-    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan,
-};
 use crate::graph::text::{
     bracketed, collective_text, guard_line, note_line, quoted, quoted_name, range_text,
 };
 use crate::kernels::Scratch;
+use crate::runplan::{
+    Action, Allocate, Assert, Call, Condition, Exchange, Expanded, InitialState, KernelFacts, Launch,
+    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan,
+};
 use crate::schedule::text::window_text;
 
 /// The whole plan; [`super::parse`] gives it back.

@@ -1,9 +1,6 @@
 //! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
-use super::{
-    Action, Allocate, Assert, Call, Condition, Exchange, Launch, Map, Place, Pointer, Read, RunPlan,
-};
 use crate::codegen::c_family::expr::{
     checked, condition as condition_text, scalar, symbol_name, worker_bytes,
 };
@@ -13,6 +10,11 @@ use crate::codegen::foreign::{comment, literal};
 use crate::graph::{Collective, CollectiveKind, RankReduction};
 use crate::kernels::Scratch;
 use crate::kernels::gemm::tensor_map::Window;
+use crate::runplan::late::symbols_of_scratch;
+use crate::runplan::{
+    Action, Allocate, Assert, Call, Condition, Exchange, FailureId, Launch, Map, Place, Pointer, Read,
+    RunPlan,
+};
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
@@ -204,7 +206,7 @@ impl<C: Callees> Printer<'_, C> {
     }
 
     /// What the run returns for a failure: zero is success.
-    fn code(&self, failure: super::FailureId) -> usize {
+    fn code(&self, failure: FailureId) -> usize {
         debug_assert!(self.plan.failures.is_valid(failure), "plans name failures that they have");
         failure.as_u32() as usize + 1
     }
@@ -272,7 +274,7 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
             Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {
                 symbols.extend(guard.condition.symbols());
             }
-            Action::Allocate(Allocate { bytes, .. }) => super::late::symbols_of_scratch(bytes, symbols),
+            Action::Allocate(Allocate { bytes, .. }) => symbols_of_scratch(bytes, symbols),
             Action::Free(_) => {}
             Action::If { predicate, then, otherwise } => {
                 symbols_of_pointer(predicate, symbols);
