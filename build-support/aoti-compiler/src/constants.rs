@@ -92,8 +92,10 @@ pub(crate) const RESULT_PAD: i64 = 8;
 /// `kRing` of `gpu/unit_fill.h`.
 pub(crate) const RING: i64 = 4;
 
-/// `kSpan` of `gpu/unit_roles.h`.
+/// `kSpan` of `gpu/tensor_map.h`.
 pub(crate) const SPAN: i64 = 32;
+/// `kNeighbours` of `gpu/tensor_map.h`.
+pub(crate) const NEIGHBOURS: i64 = 8;
 
 /// `kRowTaps` of `gpu/windows.h`.
 pub(crate) const ROW_TAPS: i64 = 8;

@@ -232,16 +232,17 @@ fn pointer(pointer: &Pointer) -> String {
     format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
 }
 
-fn map(Map { tensor, sizes, strides, extents: [inner, outer], window }: &Map) -> String {
+fn map(Map { tensor, sizes, strides, extents, window }: &Map) -> String {
+    let numbers = |own: &[i64]| own.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
     let list = |sizes: &[Expr]| sizes.iter().map(scalar).collect::<Vec<_>>().join(", ");
     let boxes = format!(
-        "Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}}",
+        "Boxes<{}>{{{{{}}}, {{{}}}, {{{}}}}}",
         sizes.len(),
         list(sizes),
-        list(strides)
+        list(strides),
+        numbers(extents)
     );
     let windows = window.as_ref().map_or_else(String::new, |Window { lower, upper, steps }| {
-        let numbers = |own: &[i64]| own.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let [lower, upper, steps] = [lower, upper, steps].map(|own| numbers(own));
         format!(", Windows<{}>{{{{{lower}}}, {{{upper}}}, {{{steps}}}}}", sizes.len() - 2)
     });

@@ -49,8 +49,15 @@ pub struct MapArgument {
     pub buffer: BufferId,
     /// The map, from the buffer's first element on.
     pub map: TensorMap,
-    /// Elements of a box along the first two axes.
-    pub extents: [i64; 2],
+    /// Elements of a box along the first axes; one along the others.
+    pub extents: Vec<i64>,
+}
+
+impl MapArgument {
+    /// Whether it is of a matrix whose columns come interleaved: [`TensorMap::interleaved`].
+    pub(crate) fn is_interleaved(&self) -> bool {
+        self.extents.len() > 2
+    }
 }
 
 /// All launches of a kernel, in order. They are given the same, and one scratch.

@@ -203,8 +203,8 @@ pub struct Map {
     pub sizes: Vec<Expr>,
     /// Elements between neighbours along the axes behind that.
     pub strides: Vec<Expr>,
-    /// Elements of a box along the first two axes; one along the others.
-    pub extents: [i64; 2],
+    /// Elements of a box along the first axes; one along the others.
+    pub extents: Vec<i64>,
     /// How the windows of a convolution move over it.
     pub window: Option<Window>,
 }

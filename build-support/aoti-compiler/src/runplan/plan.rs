@@ -279,7 +279,7 @@ impl Planner<'_> {
             tensor: self.given(id, own.buffer, &own.map.start),
             sizes: own.map.sizes.clone(),
             strides: own.map.strides.clone(),
-            extents: own.extents,
+            extents: own.extents.clone(),
             window: own.map.window.clone(),
         }
     }

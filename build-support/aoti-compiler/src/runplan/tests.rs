@@ -260,7 +260,10 @@ fn maps_of_tensors_are_data() {
     let [Action::Launch(Launch { stays: true, maps, .. })] = plan.actions.as_slice() else {
         panic!("one launch that stays")
     };
-    assert_eq!((maps[0].extents, maps[0].sizes.len(), maps[0].strides.len()), ([64, 128], 3, 2));
+    assert_eq!(
+        (maps[0].extents.as_slice(), maps[0].sizes.len(), maps[0].strides.len()),
+        ([64, 128].as_slice(), 3, 2)
+    );
     assert!(parse(&run(&map("[24]"))).is_err(), "an axis has no stride");
 }
 

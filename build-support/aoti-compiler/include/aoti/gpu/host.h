@@ -121,10 +121,10 @@ inline int64_t staying(const DeviceRun &run, int function, int64_t blocks) {
 }
 
 // A tensor of Rank axes, the contiguous one first: its sizes, elements between neighbours along the other axes, and how many of
-// the first two axes are copied at a time.
+// the first axes are copied at a time; one of the others.
 template <int Rank> struct Boxes {
   int64_t sizes[Rank], strides[Rank - 1];
-  int extents[2];
+  int extents[Rank];
 };
 // How the windows of a convolution move over a tensor, along its axes between channels and images.
 template <int Axes> struct Windows {
@@ -158,7 +158,7 @@ TensorMap tensor_map(DeviceRun &run, const A &address, const Boxes<Rank> &boxes,
     // Where a size is zero, so is the number of blocks or of pieces.
     sizes[d] = uint64_t(boxes.sizes[d] > 0 ? boxes.sizes[d] : 1);
     if (d > 0) strides[d - 1] = uint64_t(boxes.strides[d - 1] > 0 ? boxes.strides[d - 1] * int64_t(sizeof(T)) : 16);
-    extents[d] = d < 2 ? uint32_t(boxes.extents[d]) : 1;
+    extents[d] = boxes.extents[d] > 0 ? uint32_t(boxes.extents[d]) : 1;
     steps[d] = 1;
   }
   if (run.error) return map;

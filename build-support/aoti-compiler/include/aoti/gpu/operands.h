@@ -59,6 +59,15 @@ template <class T, int N> AOTI_INLINE Piece<T, N> read_whole(const T *p) {
 // A tensor's memory, which begins at a multiple of 16 bytes: what follows of it is known when the kernel is compiled.
 template <class T> AOTI_INLINE const T *whole(const T *p) { return aligned<16>(p); }
 
+// Where neighbouring elements begin that lie at a multiple of their number, of those that an epilogue gets at a time.
+template <class L, class T> AOTI_INLINE T *whole_lanes(L, T *p) {
+  constexpr int bytes = L::width * int(sizeof(T));
+  if constexpr (L::width == 1)
+    return p;
+  else
+    return aligned<(bytes < 16 ? bytes : 16)>(p);
+}
+
 // A matrix: element (outer, depth) is at pointer[outer * outer_stride + depth * depth_stride].
 template <class T, class I, bool ByDepth> struct Strided {
   using Element = T;

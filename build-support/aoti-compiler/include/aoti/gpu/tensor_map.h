@@ -13,6 +13,9 @@ struct alignas(64) TensorMap {
   u64 words[16];
 };
 
+// Columns that are interleaved, or finished at a time by way of a warp's own shared memory; and those of a thread among them.
+constexpr int kSpan = 32, kNeighbours = 8;
+
 // As a kernel gets one: where the copy engine finds it, instead of a copy of each thread.
 #if AOTI_WARPGROUPS
 #define AOTI_TENSOR_MAP const __attribute__((grid_constant)) TensorMap
@@ -66,6 +69,29 @@ private:
       AOTI_BRING("5d", ", %5, %6, %7", , "r"(i32(batch[0])), "r"(i32(batch[1])), "r"(i32(batch[2])));
 #undef AOTI_BRING
   }
+#endif
+};
+
+// A right operand, for threads, and the map by which the columns of a span of kSpan come in another order: that of pairs of
+// kNeighbours (unit_roles.h).
+template <class T, class I> struct Interleaved {
+  using Element = T;
+  static constexpr bool kByOuter = false;
+  Strided<T, I, true> matrix;
+  const TensorMap &map;
+
+#if AOTI_WARPGROUPS
+  template <int Outers> struct Tile {
+    const TensorMap &map;
+    i32 span;
+    AOTI_INLINE void bring(u32 to, u32 barrier, I depth) const {
+      __asm__ volatile(
+          "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %5, %5, %5, %4}], [%2];" ::"r"(to),
+          "l"(&map), "r"(barrier), "r"(i32(depth)), "r"(span), "r"(0)
+          : "memory");
+    }
+  };
+  template <int Outers> AOTI_INLINE Tile<Outers> tile(I outer) const { return {map, i32(outer / kSpan)}; }
 #endif
 };
 

@@ -22,9 +22,6 @@ template <class I> struct TilePlace {
 
 namespace detail {
 
-// Columns that a warp finishes at a time, by way of shared memory of its own.
-constexpr int kSpan = 32;
-
 #if AOTI_WARPGROUPS
 
 // Floats between rows of a warp's columns, beside those, and floats of its 16 rows.
@@ -86,6 +83,41 @@ AOTI_INLINE void finish_rows(const f32 (&sums)[Columns / 2], f32 *own, I row0, I
   }
 }
 
+// The sums of a thread in one span of interleaved columns: its neighbours in a row, then those eight rows below.
+template <int Span = 0, int N> AOTI_INLINE void take_span(const f32 (&sums)[N], int span, f32 (&own)[2 * kNeighbours]) {
+  constexpr int count = kSpan / 2, first = Span * count;
+  if (span == Span) {
+    __asm__ volatile("// sums from %0 on" ::"n"(first));
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < count; ++i) own[i / 2 % 2 * kNeighbours + i / 4 * 2 + i % 2] = sums[first + i];
+  }
+  if constexpr (first + count < N) take_span<Span + 1>(sums, span, own);
+}
+
+// The sums of a warp whose columns are interleaved: each thread has neighbours, which nobody has to hand it.
+template <int Columns, int Lanes, class I, class Epilogue>
+AOTI_INLINE void finish_neighbours(const f32 (&sums)[Columns / 2], I row0, I column0, I m, I n, const Epilogue &epilogue) {
+  const int lane = thread_index() % 32;
+  const I row = row0 + lane / 4, column = column0 + lane % 4 * kNeighbours;
+  AOTI_UNROLL_TIMES(1)
+  for (int span = 0; span < Columns / kSpan; ++span) {
+    f32 own[2 * kNeighbours];
+    take_span(sums, span, own);
+    // Columns are whole spans.
+    if (column + span * kSpan >= n) break;
+    AOTI_UNROLL_TIMES(2)
+    for (int h = 0; h < 2; ++h)
+      AOTI_UNROLL_TIMES(2)
+      for (int c = 0; c < kNeighbours; c += Lanes) {
+        Vec<f32, Lanes> lanes;
+        __builtin_memcpy(&lanes, own + (h * kNeighbours + c), sizeof lanes);
+        if (row + h * 8 < m) epilogue(I(row + h * 8), I(column + span * kSpan + c), Full<Lanes>{}, lanes);
+      }
+  }
+}
+template <class Source> constexpr bool is_interleaved = false;
+template <class T, class I> constexpr bool is_interleaved<Interleaved<T, I>> = true;
+
 // The part of those that multiply what is brought.
 template <class T, int Rows, int Columns, int Lanes, class I, class A, class B, class Epilogue>
 AOTI_INLINE void multiply_pieces(PieceRing &ring, char *shared, I row0, I column0, I m, I n, I k, const Epilogue &epilogue) {
@@ -106,8 +138,11 @@ AOTI_INLINE void multiply_pieces(PieceRing &ring, char *shared, I row0, I column
   own.finish();
   if (k > 0) ring.pieces.give_back(ring.used - 1);
   const int warp = thread_index() / 32;
-  finish_rows<Columns, Lanes>(own.sums, (f32 *)(shared + kPiecePlaces * kBytes) + warp * kSpanFloats, I(row0 + warp * 16), column0,
-                              m, n, epilogue);
+  const I first = row0 + warp * 16;
+  if constexpr (is_interleaved<B>)
+    finish_neighbours<Columns, Lanes>(own.sums, first, column0, m, n, epilogue);
+  else
+    finish_rows<Columns, Lanes>(own.sums, (f32 *)(shared + kPiecePlaces * kBytes) + warp * kSpanFloats, first, column0, m, n, epilogue);
 }
 
 #endif

@@ -35,11 +35,20 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) earlier: Earlier<'a>,
     /// The number of lanes in the target's text.
     pub(in crate::codegen) width: &'static str,
-    /// That number, where lane 0 lies at multiples of it and memory begins where any access may: then it is said in the text
+    /// Where lane 0 lies at multiples of the number of lanes, and memory begins where any access may: then it is said in the text
     /// which accesses are whole, because compilers do not find out.
-    pub(in crate::codegen) whole: Option<i64>,
+    pub(in crate::codegen) whole: Option<Whole>,
     /// Whether rows inside the kernel are kept by the thread that writes them, in one part for each slot.
     pub(in crate::codegen) has_own_rows: bool,
+}
+
+/// Of which number of lanes accesses are whole.
+#[derive(Clone, Copy)]
+pub(in crate::codegen) enum Whole {
+    /// Of this one, which there always is.
+    Always(i64),
+    /// Of this one, beside which there is one lane at borders.
+    Inside(i64),
 }
 
 /// Text for before the vector loop, and for its body.
@@ -311,7 +320,8 @@ impl Context<'_> {
     fn whole(&self, access: &Access, vector: Symbol, element: String) -> String {
         // Compilers leave in memory what anything is said about its address.
         let is_plain = access.indirect.is_empty() && !self.is_own_row(access);
-        let Some(lanes) = self.whole.filter(|_| is_plain) else { return element };
+        let Some(whole) = self.whole.filter(|_| is_plain) else { return element };
+        let (Whole::Always(lanes) | Whole::Inside(lanes)) = whole;
         let first = |symbol| (symbol == vector).then(|| &Expr::sym(vector) * lanes);
         let offset = access.offset.substitute(&first, &NoRanges);
         if !offset.modulo(&Expr::int(lanes)).is(0) {
@@ -319,7 +329,10 @@ impl Context<'_> {
         }
         let lanes = usize::try_from(lanes).expect("lanes are few");
         let bytes = lanes * self.parameters.dtype(access.buffer).size();
-        format!("aligned<{}>({element})", bytes.min(WIDEST_ACCESS))
+        match whole {
+            Whole::Always(_) => format!("aligned<{}>({element})", bytes.min(WIDEST_ACCESS)),
+            Whole::Inside(_) => format!("whole_lanes(lanes, {element})"),
+        }
     }
 
     /// Element offsets of all lanes.

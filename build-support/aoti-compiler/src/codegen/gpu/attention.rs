@@ -31,8 +31,8 @@ pub(super) fn print(
         let element = type_name(program.buffers[operand.buffer].dtype);
         format!("Table<{element}, {index}>{{whole({pointer}){start}, {}, {}}}", scalar(row), scalar(column))
     };
-    let score = scores(&own.stages[0], |terms| epilogue(parameters, terms, own.key().symbol));
-    let result = epilogue(parameters, &own.stages[1], column.symbol);
+    let score = scores(&own.stages[0], |terms| epilogue(parameters, terms, own.key().symbol, None));
+    let result = epilogue(parameters, &own.stages[1], column.symbol, None);
     let [i, key, c] = [query.symbol, own.key().symbol, column.symbol].map(symbol_name);
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
     let gpus = &attention::code(choice.algorithm).gpus;

@@ -6,7 +6,7 @@ use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::codegen::c_family::terms::{Context, Earlier, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, Whole, type_name};
 use crate::dtype::DType;
 use crate::kernels::gemm::multiplier::Asked;
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
@@ -15,10 +15,11 @@ use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand
 use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
 
-/// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`.
-pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
+/// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`, of which so many begin at multiples of their number,
+/// where that is known.
+pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, lanes: Option<i64>) -> String {
     let context = Context {
-        whole: None,
+        whole: lanes.filter(|lanes| *lanes > 1).map(Whole::Inside),
         has_own_rows: false,
         parameters,
         stage,
@@ -109,8 +110,11 @@ pub(super) fn matmul(
         let (start, outer, depth) = (offset(operand), scalar(outer), scalar(depth));
         let matrix =
             format!("Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {outer}, {depth}}}");
-        let Some(MapArgument { map, .. }) = launch.maps.get(position) else { return matrix };
-        let name = MAPS[position];
+        let Some(own) = launch.maps.get(position) else { return matrix };
+        let (map, name) = (&own.map, MAPS[position]);
+        if own.is_interleaved() {
+            return interleaved(element, index, &matrix, name);
+        }
         let batch: Vec<String> = map.batches.iter().map(|symbol| symbol_name(*symbol)).collect();
         let count = batch.len();
         format!(
@@ -120,14 +124,15 @@ pub(super) fn matmul(
     };
     let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
+    let lanes = (tile.by.row().lanes)(matmul.dtype);
     let call = format!(
         "{}{}    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
         positions(batch, "batch", index),
-        template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early),
+        template(tile, lanes, matmul.dtype, early),
         operand(0, a, &a.row_stride, &a.column_stride),
         operand(1, b, &b.column_stride, &b.row_stride),
-        indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
+        indent(&epilogue(parameters, &matmul.epilogue, column.symbol, Some(lanes)), 3)
     );
     let sizes = format!(
         "const {index} m = {}, n = {}, k = {};\n",
@@ -165,16 +170,23 @@ pub(super) fn convolution(
                 .find(divides)
                 .unwrap_or(1);
             let [first, second] = maps(launch);
-            let operands =
-                [weights(parameters, conv, index, "m", first), pixel_operand(parameters, conv, index, second)];
-            let inside = epilogue(parameters, &stage, pixel);
+            let operands = [
+                weights(parameters, conv, index, "m", first),
+                pixel_operand(parameters, conv, index, second),
+            ];
+            let inside = epilogue(parameters, &stage, pixel, pixels.as_int().map(|_| lanes));
             over_pixels(&template(tile, lanes, conv.dtype, false), operands, index, &names, &pixels, &inside)
         }
         Channels::Last => {
             let [first, second] = maps(launch);
-            let operands =
-                [pixel_operand(parameters, conv, index, first), weights(parameters, conv, index, "n", second)];
-            let inside = epilogue(parameters, &stage, conv.channel().symbol);
+            let operands = [
+                pixel_operand(parameters, conv, index, first),
+                weights(parameters, conv, index, "n", second),
+            ];
+            let lanes = (tile.by.row().lanes)(conv.dtype);
+            // The first channel of a group is at a multiple too.
+            let is_whole = shape.groups == 1 || channels.modulo(&Expr::int(lanes)).is(0);
+            let inside = epilogue(parameters, &stage, conv.channel().symbol, is_whole.then_some(lanes));
             over_channels(
                 &template(tile, (tile.by.row().lanes)(conv.dtype), conv.dtype, false),
                 operands,
@@ -201,25 +213,40 @@ pub(super) fn convolution(
     Printed { body: prelude + &units, headers: vec![(tile.by.row().header)(tile)] }
 }
 
-/// The names of the maps of both operands, where the copy engine brings them.
-fn maps(launch: &Launch) -> [Option<&'static str>; 2] {
-    [0, 1].map(|position| launch.maps.get(position).map(|_| MAPS[position]))
+/// The maps of both operands and their names, where the copy engine brings them.
+fn maps(launch: &Launch) -> [Option<Named<'_>>; 2] {
+    [0, 1].map(|position| launch.maps.get(position).map(|own| (own, MAPS[position])))
+}
+
+type Named<'a> = (&'a MapArgument, &'static str);
+
+fn interleaved(element: &str, index: &str, matrix: &str, name: &str) -> String {
+    format!("Interleaved<{element}, {index}>{{{matrix}, {name}}}")
 }
 
 /// The operand of weights, of which a group has `rows` rows.
-fn weights(parameters: &Parameters, conv: &Convolution, index: &str, rows: &str, map: Option<&str>) -> String {
+fn weights(
+    parameters: &Parameters,
+    conv: &Convolution,
+    index: &str,
+    rows: &str,
+    map: Option<Named>,
+) -> String {
     let (element, w) = (type_name(conv.dtype), parameters.buffer(conv.weight));
     if conv.conv.transposed {
         format!("TransposedWeights<{element}, {index}>{{{w}, shape, batch}}")
     } else {
         let matrix = format!("Strided<{element}, {index}, true>{{whole({w}) + batch * {rows} * k, k, 1}}");
-        let Some(map) = map else { return matrix };
-        format!("Mapped<{element}, {index}, true, 0>{{{matrix}, {map}, {{}}}}")
+        match map {
+            None => matrix,
+            Some((own, name)) if own.is_interleaved() => interleaved(element, index, &matrix, name),
+            Some((_, name)) => format!("Mapped<{element}, {index}, true, 0>{{{matrix}, {name}, {{}}}}"),
+        }
     }
 }
 
 /// The operand of pixels.
-fn pixel_operand(parameters: &Parameters, conv: &Convolution, index: &str, map: Option<&str>) -> String {
+fn pixel_operand(parameters: &Parameters, conv: &Convolution, index: &str, map: Option<Named>) -> String {
     let (element, x) = (type_name(conv.dtype), parameters.buffer(conv.input));
     match conv.input_channels {
         Channels::First => {
@@ -227,7 +254,7 @@ fn pixel_operand(parameters: &Parameters, conv: &Convolution, index: &str, map: 
         }
         Channels::Last => {
             let pixels = format!("WidePixels<{element}, {index}>{{whole({x}), shape, batch}}");
-            let Some(map) = map else { return pixels };
+            let Some((_, map)) = map else { return pixels };
             format!("MappedPixels<{element}, {index}, {}>{{{pixels}, {map}}}", conv.spatial().len())
         }
     }

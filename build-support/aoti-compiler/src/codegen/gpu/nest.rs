@@ -5,7 +5,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
-use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, StageText, Whole, type_name};
 use crate::kernels::mapping::{Along, Rows, Teams, is_row, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, NoRanges, Symbol};
@@ -201,7 +201,7 @@ impl Printer<'_> {
             vector,
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
-            whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1),
+            whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: self.teams.rows == Rows::Registers,
         }
         .print()

@@ -5,7 +5,7 @@ use super::{Printed, index_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::codegen::c_family::terms::{Context, Earlier, WIDEST_ACCESS, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, WIDEST_ACCESS, Whole, type_name};
 use crate::graph::Combine;
 use crate::kernels::mapping::{IndexWidth, Meeting, Scattering};
 use crate::kernels::nest::scatter::{DIGIT_BITS, Plan};
@@ -159,7 +159,7 @@ impl Printer<'_> {
             vector,
             earlier: Earlier::OneLane,
             width: "lanes.width",
-            whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1),
+            whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: false,
         }
     }

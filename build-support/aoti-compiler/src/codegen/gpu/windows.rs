@@ -36,7 +36,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, conv: &Convoluti
         sum_type(conv.dtype),
         parameters.buffer(conv.input),
         parameters.buffer(conv.weight),
-        indent(&epilogue(parameters, &stage, vector), 3),
+        indent(&epilogue(parameters, &stage, vector, None), 3),
         element = type_name(conv.dtype),
     );
     Printed { body, headers: vec!["gpu/windows.h"] }

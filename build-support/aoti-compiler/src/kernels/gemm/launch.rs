@@ -47,13 +47,18 @@ fn maps_of_convolution(program: &Program, conv: &Convolution, tile: &Tile) -> Ve
         unreachable!("there are copiers where operands have maps")
     };
     let depth = ROW_BYTES / conv.dtype.size() as i64;
-    let argument = |buffer: BufferId, map: TensorMap, outers: i64| MapArgument { buffer, map, extents: [depth, outers] };
+    let argument = |buffer: BufferId, map: TensorMap, outers: i64| MapArgument {
+        buffer,
+        map,
+        extents: vec![depth, outers],
+    };
     match conv.output_channels {
         Channels::First => {
             vec![argument(conv.weight, weights, tile.rows), argument(conv.input, pixels, tile.columns)]
         }
         Channels::Last => {
-            vec![argument(conv.input, pixels, tile.rows), argument(conv.weight, weights, tile.columns)]
+            let weights = right(conv.weight, weights, depth, tile.columns);
+            vec![argument(conv.input, pixels, tile.rows), weights]
         }
     }
 }
@@ -74,8 +79,23 @@ fn maps(program: &Program, matmul: &MatMul, tile: &Tile) -> Vec<MapArgument> {
     let operands = [&matmul.a, &matmul.b].into_iter().zip([tile.rows, tile.columns]).zip(matmul.by_depth());
     let all = operands.zip(maps).map(|(((operand, outers), by_depth), map)| {
         let depth = ROW_BYTES / matmul.dtype.size() as i64;
-        let extents = if by_depth { [depth, outers] } else { [depth, depth] };
+        let extents = if by_depth { vec![depth, outers] } else { vec![depth, depth] };
         MapArgument { buffer: operand.buffer, map, extents }
     });
-    all.collect()
+    let mut all: Vec<MapArgument> = all.collect();
+    if matmul.right_by_depth()
+        && let Some(own) = all.pop()
+    {
+        let depth = ROW_BYTES / matmul.dtype.size() as i64;
+        all.push(right(own.buffer, own.map, depth, tile.columns));
+    }
+    all
+}
+
+/// The map of a right operand that is contiguous along the depth.
+fn right(buffer: BufferId, map: TensorMap, depth: i64, columns: i64) -> MapArgument {
+    match map.interleaved(depth, columns) {
+        Some((map, extents)) => MapArgument { buffer, map, extents },
+        None => MapArgument { buffer, map, extents: vec![depth, columns] },
+    }
 }

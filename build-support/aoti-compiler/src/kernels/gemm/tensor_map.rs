@@ -2,6 +2,7 @@
 //!
 //! The engine copies boxes of up to five axes, of which one is contiguous and the others begin at multiples of 16 bytes.
 
+use crate::constants;
 use crate::loops::{Axis, MatMul, MatrixOperand, Program};
 use crate::symbolic::{Expr, Symbol};
 
@@ -37,6 +38,29 @@ pub struct Window {
     pub upper: Vec<i64>,
     /// Elements between windows.
     pub steps: Vec<i64>,
+}
+
+/// Columns that are interleaved with each other, and those of a thread among them (`kSpan` and `kNeighbours` of `gpu/unit_roles.h`).
+const SPAN: i64 = constants::SPAN;
+const NEIGHBOURS: i64 = constants::NEIGHBOURS;
+
+impl TensorMap {
+    /// The map by which columns of a right operand come in the order in which a thread's sums of eight are neighbours in a row of the
+    /// result, and how large the boxes of so many columns are: a warpgroup's instruction leaves a thread two of every eight
+    /// columns. None where columns are not whole spans, or other matrices lie beside.
+    pub(crate) fn interleaved(&self, depth: i64, columns: i64) -> Option<(TensorMap, Vec<i64>)> {
+        let ([k, n], [pitch]) = (self.sizes.as_slice(), self.strides.as_slice()) else { return None };
+        if self.window.is_some() || !self.batches.is_empty() || !n.modulo(&Expr::int(SPAN)).is(0) {
+            return None;
+        }
+        let (pairs, threads) = (NEIGHBOURS / 2, SPAN / NEIGHBOURS);
+        let spans = n.floor_div(&Expr::int(SPAN));
+        let sizes =
+            [k.clone()].into_iter().chain([2, threads, pairs].map(Expr::int)).chain([spans]).collect();
+        let strides = [1, NEIGHBOURS, 2, SPAN].map(|apart| pitch * apart).to_vec();
+        let map = TensorMap { sizes, strides, ..self.clone() };
+        Some((map, vec![depth, 2, threads, pairs, columns / SPAN]))
+    }
 }
 
 /// The maps of both operands of a product, if the engine can copy both.

@@ -408,7 +408,8 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
         None
     } else if contraction.tiles(1, 1).is_none() {
         let is_product = contraction.kind == Kind::Halves && !contraction.is_convolution;
-        let typical = if is_product && contraction.is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS };
+        let typical =
+            if is_product && contraction.is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS };
         tiles.iter().skip(typical).find(fits)
     } else {
         tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))

@@ -240,8 +240,7 @@ impl Parser<'_, '_> {
             return Err(self.cursor.error("expected a stride for each axis but the first"));
         }
         self.cursor.expect_word("boxes")?;
-        let extents: Result<[i64; 2], _> = self.cursor.integers()?.try_into();
-        let extents = extents.map_err(|_| self.cursor.error("a box has two dimensions"))?;
+        let extents = self.cursor.integers()?;
         let window = parse_window(&mut self.cursor)?;
         Ok(Map { tensor, sizes, strides, extents, window })
     }

@@ -1,6 +1,6 @@
 //! Calls and launches in the text form of schedules.
 
-use super::parse::{field, one, pair};
+use super::parse::{field, one};
 use crate::graph::text::bracketed;
 use crate::kernels::gemm::tensor_map::{TensorMap, Window};
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
@@ -156,12 +156,10 @@ fn parse_map(
     cursor.expect_word("strides")?;
     let strides = cursor.expressions()?;
     cursor.expect_word("box")?;
-    let [Some(first), Some(second)] = pair(cursor)?.map(|extent| extent.as_int()) else {
-        return Err(cursor.error("expected two numbers"));
-    };
+    let extents = cursor.integers()?;
     cursor.expect_word("along")?;
     let batches = symbols(cursor)?.ok_or_else(|| cursor.error("expected axes"))?;
     let window = parse_window(cursor)?;
     let map = TensorMap { start, sizes, strides, batches, window };
-    Ok(MapArgument { buffer, map, extents: [first, second] })
+    Ok(MapArgument { buffer, map, extents })
 }

@@ -96,7 +96,11 @@ fn check_map(schedule: &Schedule, id: KernelId, own: &MapArgument) -> Option<Str
     let MapArgument { buffer, map, extents } = own;
     let is_read = schedule.program.kernels[id].reads().contains(buffer);
     let is_box = extents.iter().all(|extent| (1..=MOST_OF_BOX).contains(extent));
-    let beside = map.window.as_ref().map_or(map.batches.len(), |window| window.steps.len());
+    let beside = match &map.window {
+        Some(window) => window.steps.len(),
+        None if own.is_interleaved() => extents.len() - 2,
+        None => map.batches.len(),
+    };
     let has_axes = map.sizes.len() <= MOST_AXES
         && map.sizes.len() == map.strides.len() + 1
         && map.sizes.len() == beside + 2
