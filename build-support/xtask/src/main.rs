@@ -2,6 +2,7 @@
 //!
 //! Owns the list of tasks only: each task is a module that reads its own arguments.
 
+mod clock;
 mod demo;
 mod examples;
 mod refit;
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         usage();
         return ExitCode::from(2);
     };
+    if name == "timed" {
+        return clock::timed(rest).unwrap_or_else(|error| failed(&error));
+    }
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("error: no task is named `{name}`\n");
         usage();
@@ -54,11 +58,13 @@ fn main() -> ExitCode {
     };
     match (task.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
 }
 
 fn usage() {
