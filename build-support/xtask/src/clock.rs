@@ -5,11 +5,12 @@
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+
+use crate::queue;
 
 /// What something took.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,8 +71,8 @@ pub(crate) fn table(rows: &[(String, Spent)]) -> String {
     text
 }
 
-/// A program of tests, as a row of the file that [`rows`] reads: `cargo xtask timed FILE PROGRAM ARGUMENTS…`, which is what cargo
-/// runs in the place of the program. Ends as the program does.
+/// A program of tests, as a row of the file that [`rows`] reads: `cargo xtask timed FILE PROGRAM ARGUMENTS…`. Ends as the program
+/// does.
 pub(crate) fn timed(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let [file, program, rest @ ..] = arguments else {
         bail!("usage: cargo xtask timed FILE PROGRAM [ARGUMENTS]");
@@ -79,9 +80,7 @@ pub(crate) fn timed(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let clock = Clock::start();
     let status = Command::new(program).args(rest).status().with_context(|| format!("`{program}`"))?;
     let Spent { seconds, processor } = clock.spent();
-    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Cargo's hash of what the program was built of.
-    let name = name.rsplit_once('-').map_or(name.as_str(), |(name, _)| name);
+    let name = queue::name(program);
     let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
     let line = format!("{seconds}\t{}\t{package}: {name}\n", processor.unwrap_or(f64::NAN));
     let mut file = fs::OpenOptions::new().append(true).create(true).open(file)?;

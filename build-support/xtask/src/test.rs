@@ -7,7 +7,7 @@ use xshell::cmd;
 
 use crate::clock::{self, Clock};
 use crate::workspace::{Workspace, step};
-use crate::{examples, setup, systems};
+use crate::{examples, queue, setup, systems};
 
 /// The build library as those have it who leave the compiler to `cargo-aoti`.
 const WITHOUT_COMPILER: [&str; 3] = ["--package", "aoti-build", "--no-default-features"];
@@ -105,12 +105,17 @@ fn tests(workspace: &Workspace) -> anyhow::Result<()> {
     if let Some(folder) = times.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Said on the command line and not by a variable: cargo, when tests run it, knows nothing of it.
-    let runner = serde_json::to_string(&[&workspace.program, Path::new("timed"), &times])?;
-    let runner = format!("target.'cfg(all())'.runner = {runner}");
+    let queue = times.with_file_name("queue");
+    let _ = fs::remove_file(&queue);
     cmd!(workspace.shell, "{cargo} test --quiet {WITHOUT_COMPILER...}").quiet().run()?;
-    let arguments = ["test", "--config", &runner, "--workspace", "--no-fail-fast"];
-    Ok(cmd!(workspace.shell, "{cargo} {arguments...}").quiet().run()?)
+    // Said on the command line and not by a variable: cargo, when tests run it, knows nothing of it.
+    let runner = serde_json::to_string(&[&workspace.program, Path::new("queued"), &queue])?;
+    let runner = format!("target.'cfg(all())'.runner = {runner}");
+    let programs = ["--workspace", "--lib", "--bins", "--tests"];
+    cmd!(workspace.shell, "{cargo} test --quiet --config {runner} {programs...}").quiet().run()?;
+    let programs = queue::run(&queue, &[&workspace.program, Path::new("timed"), &times]);
+    let documents = cmd!(workspace.shell, "{cargo} test --workspace --doc --no-fail-fast").quiet().run();
+    programs.and(documents.map_err(Into::into))
 }
 
 /// Not with the others: what these tests need takes minutes to compile.
