@@ -5,6 +5,7 @@
 //! writes this down and runs nothing.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ pub(crate) fn queued(arguments: &[String]) -> anyhow::Result<()> {
         bail!("usage: cargo xtask queued FILE PROGRAM [ARGUMENTS]");
     };
     let folder = std::env::current_dir()?;
-    let variables: BTreeMap<String, String> = std::env::vars().collect();
+    let texts = |(name, value): (OsString, OsString)| name.into_string().ok().zip(value.into_string().ok());
+    let variables: BTreeMap<String, String> = std::env::vars_os().filter_map(texts).collect();
     let entry = json!({ "program": program, "arguments": rest, "folder": folder, "variables": variables });
     let mut file = fs::OpenOptions::new().append(true).create(true).open(file)?;
     Ok(file.write_all(format!("{entry}\n").as_bytes())?)
