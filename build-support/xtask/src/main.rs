@@ -2,8 +2,10 @@
 //!
 //! Owns the list of tasks only: each task is a module that reads its own arguments.
 
+mod clock;
 mod demo;
 mod examples;
+mod queue;
 mod refit;
 mod regenerate;
 mod replay;
@@ -47,6 +49,12 @@ fn main() -> ExitCode {
         usage();
         return ExitCode::from(2);
     };
+    // What `test` has cargo and the system run for it.
+    match name.as_str() {
+        "queued" => return queue::queued(rest).map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
+        "timed" => return clock::timed(rest).unwrap_or_else(|error| failed(&error)),
+        _ => {}
+    }
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("error: no task is named `{name}`\n");
         usage();
@@ -54,11 +62,13 @@ fn main() -> ExitCode {
     };
     match (task.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
 }
 
 fn usage() {

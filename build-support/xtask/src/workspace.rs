@@ -1,10 +1,11 @@
 //! What the tasks share: the repository's folders, a shell in its root, and headings that tell how long a step took.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::Context;
 use xshell::{Shell, cmd};
+
+use crate::clock::Clock;
 
 /// The repository, with a shell that stands in its root.
 pub(crate) struct Workspace {
@@ -12,6 +13,8 @@ pub(crate) struct Workspace {
     pub(crate) shell: Shell,
     /// The cargo that started the task.
     pub(crate) cargo: String,
+    /// Where this program lies, even when a build has put another in its place.
+    pub(crate) program: PathBuf,
 }
 
 impl Workspace {
@@ -24,14 +27,15 @@ impl Workspace {
         let shell = Shell::new()?;
         shell.change_dir(&root);
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-        Ok(Workspace { root, shell, cargo })
+        let program = std::env::current_exe()?;
+        Ok(Workspace { root, shell, cargo, program })
     }
 
     /// The same, with the shell in a folder of the repository.
     pub(crate) fn inside(&self, folder: &str) -> Workspace {
         let shell = self.shell.clone();
         shell.change_dir(self.root.join(folder));
-        Workspace { root: self.root.clone(), shell, cargo: self.cargo.clone() }
+        Workspace { shell, root: self.root.clone(), cargo: self.cargo.clone(), program: self.program.clone() }
     }
 
     /// Where cargo puts what it builds, for the project that the shell stands in.
@@ -48,9 +52,9 @@ impl Workspace {
 /// Announces a step, runs it, and tells how long it took.
 pub(crate) fn step<T>(title: &str, run: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     eprintln!("\n==> {title}");
-    let begun = Instant::now();
+    let clock = Clock::start();
     let result = run();
     let verdict = if result.is_ok() { "done" } else { "failed" };
-    eprintln!("    {verdict} after {:.1} s", begun.elapsed().as_secs_f64());
+    eprintln!("    {verdict} after {}", clock.spent());
     result
 }
