@@ -6,6 +6,7 @@ pub mod archive;
 pub mod batch;
 pub mod cases;
 pub mod child;
+pub mod chromium;
 pub mod families;
 pub mod markdown;
 pub mod models;

@@ -43,6 +43,11 @@ pub fn zig() -> bool {
     are_there("zig", &[&program])
 }
 
+/// A browser.
+pub fn chromium() -> bool {
+    crate::chromium::program().is_some() || is_absent("chromium", "chromium")
+}
+
 /// What runs programs for Windows: wine, which some distributions keep off `PATH`.
 pub fn wine() -> Option<String> {
     const PROGRAMS: [&str; 3] = ["wine64", "wine", "/usr/lib/wine/wine64"];

@@ -169,6 +169,7 @@ fn has(tool: &str) -> bool {
         "gcc-aarch64" => tools::arm_compiler(),
         "qemu-aarch64 with gcc" => tools::arm_compiler() && tools::arm_emulator(),
         "torch" => python().is_some(),
+        "wasm" => tools::zig() && tools::rust_target("rust-systems", "wasm32-unknown-unknown"),
         other => tools::are_there(other, &[other]),
     }
 }

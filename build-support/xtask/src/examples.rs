@@ -19,6 +19,8 @@ enum Kind {
     Made,
     /// `cargo check`: needs a GPU to run.
     Checked,
+    /// Not here: `tests/tests/browser.rs` builds it for another target and loads it in a browser.
+    InBrowser,
 }
 
 /// Folders in `examples/`.
@@ -33,6 +35,7 @@ const EXAMPLES: &[(&str, Kind)] = &[
     ("image-classifier", Kind::Tested),
     ("speech-features", Kind::Runs),
     ("text-generation", Kind::Runs),
+    ("browser", Kind::InBrowser),
 ];
 
 /// Looks at the layout of those in Rust.
@@ -90,5 +93,6 @@ fn run(workspace: &Workspace, name: &str, kind: &Kind, target: &Path) -> anyhow:
             cmd!(shell, "{cargo} check --quiet --locked").quiet().run()?;
             Ok(None)
         }
+        Kind::InBrowser => Ok(None),
     }
 }

@@ -12,6 +12,8 @@ mod described;
 pub(crate) mod dlpack;
 pub(crate) mod gate;
 mod late;
+#[cfg(any(test, all(target_family = "wasm", target_os = "unknown")))]
+mod libc;
 pub(crate) mod model;
 #[cfg(feature = "nccl")]
 pub(crate) mod nccl;
