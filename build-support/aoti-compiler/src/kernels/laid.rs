@@ -115,15 +115,12 @@ fn on_gpu(
     let index = index_width::width(program, kernel, ranges);
     match &kernel.kind {
         KernelKind::Nest(own) => nest::simt::map(program, (kernel, own), index, ranges, gpu),
-        KernelKind::MatMul(matmul) => tiles(gemm::tiles::of_product(program, matmul, index, gpu)),
+        KernelKind::MatMul(matmul) => tiles(gemm::on_gpu(program, matmul, choice.algorithm, (index, gpu))),
         KernelKind::Convolution(conv) => {
             tiles(conv::on_gpu(&conv::Site::new(program, conv, target), choice.algorithm, (index, gpu)))
         }
-        KernelKind::Attention(own) => tiles(attention::tiles::map(program, own, index, gpu)),
-        KernelKind::Rows(own) => {
-            let (threads, rows) = nest::simt::rows_of_block(own, ranges);
-            vec![GpuMapping::Template { threads, rows, index }]
-        }
+        KernelKind::Attention(own) => tiles(attention::on_gpu(program, own, choice.algorithm, (index, gpu))),
+        KernelKind::Rows(own) => vec![axis_ops::on_gpu(own, choice.algorithm, index, ranges)],
         KernelKind::Extern(_) => {
             // Functions are refused for GPUs, and who computes a collective lays it out.
             vec![GpuMapping::Template { threads: 1, rows: 1, index }]

@@ -1,15 +1,15 @@
 //! How a kernel is launched on a device, as data: its grid, its blocks, what they have, and when the next kernel may come.
-//! Each kind of kernel says how its mappings are launched; a printer prints that and decides nothing.
+//! The row of each algorithm says how its mappings are launched; a printer prints that and decides nothing.
 
 use super::gemm::tensor_map::TensorMap;
-use super::mapping::{GpuMapping, Multiplier};
-use super::{attention, axis_ops, conv, gemm, nest};
-use crate::loops::{BufferId, Kernel, KernelKind, Program};
+use crate::loops::BufferId;
 use crate::symbolic::{Expr, NoRanges};
 
 /// One launch of a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
+    /// Which of the functions of its kernel it is of: launches of one have the same code.
+    pub entry: i64,
     /// Blocks. Where there are none nothing is launched.
     pub grid: Expr,
     /// Threads of a block.
@@ -71,6 +71,7 @@ impl Launch {
     pub(super) fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
         let grid = units.ceil_div(&Expr::int(per_block), &NoRanges).minimum(&Expr::int(most));
         Launch {
+            entry: 0,
             trigger: at_end_of(&grid),
             grid,
             threads,
@@ -91,9 +92,11 @@ pub(super) fn at_end_of(grid: &Expr) -> Trigger {
 }
 
 impl Launches {
-    /// Launches that have this scratch.
+    /// Launches that have this scratch, each of a function of its own.
     pub(super) fn with_scratch(mut all: Vec<Launch>, scratch: Option<Expr>) -> Launches {
-        all.iter_mut().for_each(|launch| launch.takes_scratch = scratch.is_some());
+        for (entry, launch) in (0..).zip(&mut all) {
+            (launch.entry, launch.takes_scratch) = (entry, scratch.is_some());
+        }
         Launches { all, scratch }
     }
 }
@@ -101,41 +104,5 @@ impl Launches {
 impl From<Launch> for Launches {
     fn from(launch: Launch) -> Launches {
         Launches { all: vec![launch], scratch: None }
-    }
-}
-
-/// How a kernel is launched that is laid so.
-pub(crate) fn launches(program: &Program, kernel: &Kernel, mapping: &GpuMapping) -> Launches {
-    match (&kernel.kind, mapping) {
-        (KernelKind::Nest(own), GpuMapping::Scatter(scattering)) => {
-            nest::scatter::Plan::new(program, own, scattering).launches()
-        }
-        (KernelKind::Nest(own), GpuMapping::Teams(teams)) => {
-            nest::simt::launches(program, kernel, own, teams)
-        }
-        (KernelKind::MatMul(own), GpuMapping::Tiles(tile)) => {
-            gemm::launch::of_product(program, own, tile).into()
-        }
-        (KernelKind::Convolution(own), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
-            conv::windows::launch(program, own, tile).into()
-        }
-        (KernelKind::Convolution(own), GpuMapping::Tiles(tile)) => {
-            gemm::launch::of_convolution(program, own, tile).into()
-        }
-        (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => attention::tiles::launch(own, tile).into(),
-        (KernelKind::Rows(own), GpuMapping::Template { threads, rows, .. }) => {
-            axis_ops::launch::launches(own, (*threads, *rows))
-        }
-        // Who connects the ranks launches what they compute together.
-        (KernelKind::Extern(_), GpuMapping::Template { .. }) => Launches { all: vec![], scratch: None },
-        (
-            KernelKind::Nest(_)
-            | KernelKind::MatMul(_)
-            | KernelKind::Convolution(_)
-            | KernelKind::Attention(_)
-            | KernelKind::Rows(_)
-            | KernelKind::Extern(_),
-            _,
-        ) => unreachable!("kernels are mapped as their kind is"),
     }
 }

@@ -1,12 +1,14 @@
 //! Attention on the threads of a GPU: who multiplies, how many queries a block has, and how many of their keys it looks at
 //! at a time.
 
+use super::{Operand, sight};
 use crate::constants;
+use crate::kernels::Call;
 use crate::kernels::launch::{Launch, MAX_BLOCKS, Trigger};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Attention, Program};
 use crate::symbolic::{Expr, NoRanges};
-use crate::target::{GpuTarget, MatrixShape};
+use crate::target::GpuTarget;
 
 /// Queries that are few: all threads of a block go over their keys, and each holds a part of the mean of every one.
 const FEW_QUERIES: i64 = 4;
@@ -16,8 +18,6 @@ const FEW_THREADS: i64 = 512;
 const FEW_KEYS: i64 = 128;
 /// Blocks of them that keep a large GPU busy.
 const FEW_BLOCKS: i64 = 160;
-/// The matrix instruction that the template for matrix units is made of.
-const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
 /// Queries of each warp of a block on matrix units.
 const UNITS_QUERIES: i64 = 16;
 /// Heads up to this width are multiplied by one instruction of a warpgroup at most.
@@ -42,7 +42,7 @@ const CACHE_PART: i64 = 3;
 const NARROW: i64 = 128;
 
 /// How the tiles of one attention are launched: a block for each tile of queries, or as many as share its keys.
-pub(in crate::kernels) fn launch(own: &Attention, tile: &Tile) -> Launch {
+pub(super) fn launch(own: &Attention, tile: &Tile) -> Launch {
     let [batch @ .., query, _] = own.axes.as_slice() else {
         unreachable!("attention has an axis of queries and one of columns")
     };
@@ -54,13 +54,49 @@ pub(in crate::kernels) fn launch(own: &Attention, tile: &Tile) -> Launch {
     Launch { shared: Expr::int(tile.shared), copiers: tile.copiers, cluster: tile.blocks, trigger, ..launch }
 }
 
+/// The code for a tile.
+pub(super) struct Template {
+    /// Its header.
+    pub(super) header: &'static str,
+    function: &'static str,
+    /// Its template arguments before the sizes of heads.
+    parameters: [i64; 2],
+}
+
+/// The code for a tile, by who multiplies.
+pub(super) fn template(tile: &Tile) -> Template {
+    match tile.by {
+        Multiplier::Few | Multiplier::FewUnits => Template {
+            header: "gpu/attention_few.h",
+            function: "attend_few",
+            parameters: [tile.rows, tile.blocks],
+        },
+        Multiplier::Threads | Multiplier::Windows => {
+            Template { header: "gpu/attention.h", function: "attend", parameters: [tile.threads, tile.rows] }
+        }
+        Multiplier::Units | Multiplier::RoundedUnits => Template {
+            header: "gpu/attention_units.h",
+            function: "attend_halves",
+            parameters: [tile.rows, tile.columns],
+        },
+    }
+}
+
+/// The call for a tile, up to the tables of queries, keys and values.
+pub(super) fn call(own: &Attention, tile: &Tile) -> Call<Operand> {
+    let Template { function, parameters, .. } = template(tile);
+    let columns = own.axes.last().map(|column| &column.extent);
+    let heads = [Some(&own.depth), columns]
+        .map(|size| size.and_then(Expr::as_int).expect("lowering makes attention of heads of known sizes"));
+    let numbers = parameters.into_iter().chain(heads).map(|number| number.to_string().into());
+    let role = (tile.copiers > 0).then_some(Operand::Name("role"));
+    let place = ["shared", "row0", "m", "n"].map(Operand::Name);
+    let operands = role.into_iter().chain(place).chain([Operand::Reach]);
+    Call::new(function, operands).with(numbers.chain(sight(own)))
+}
+
 /// The tiles of one attention, of which rows are queries and columns keys; the first is taken without a record.
-pub(in crate::kernels) fn map(
-    program: &Program,
-    own: &Attention,
-    index: IndexWidth,
-    target: &GpuTarget,
-) -> Vec<Tile> {
+pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let (outer, column) = own.axes.split_at(own.axes.len() - 1);
     let (batch, query) = outer.split_at(outer.len() - 1);
     let [width, columns] = [&own.depth, &column[0].extent].map(|size| size.as_int().unwrap_or(0));
@@ -173,7 +209,7 @@ fn has_units(program: &Program, own: &Attention, target: &GpuTarget) -> bool {
     let operands = [&own.queries, &own.keys, &own.values];
     own.dtype.is_half()
         && operands.iter().all(|operand| program.buffers[operand.buffer].dtype == own.dtype)
-        && target.matrix_shapes.contains(&INSTRUCTION)
+        && target.multiplies_by_warp()
 }
 
 /// Bytes of tiles in `f32`, as `AttendTile` of the header lays them out.
