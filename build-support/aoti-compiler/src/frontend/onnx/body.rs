@@ -157,7 +157,7 @@ impl Onnx<'_> {
 }
 
 /// The names that a body uses and does not define.
-fn free_names(body: &GraphProto, defined: &mut BTreeSet<String>, free: &mut BTreeSet<String>) {
+pub(super) fn free_names(body: &GraphProto, defined: &mut BTreeSet<String>, free: &mut BTreeSet<String>) {
     let before = defined.clone();
     defined.extend(body.input.iter().map(|info| info.name().to_owned()));
     defined.extend(body.initializer.iter().map(|tensor| tensor.name().to_owned()));

@@ -16,6 +16,7 @@ mod model;
 #[cfg(test)]
 mod mutants;
 mod ops;
+mod order;
 mod origin;
 #[expect(unreachable_pub, clippy::enum_variant_names, reason = "it is as the generator prints it")]
 #[rustfmt::skip]

@@ -1,5 +1,6 @@
 //! A model file as a whole: what is in it, its inputs and its outputs.
 
+use super::order;
 use super::proto::tensor_proto::DataLocation;
 use super::proto::tensor_shape_proto::dimension;
 use super::proto::{
@@ -50,13 +51,15 @@ pub enum Kind {
 
 impl Opened {
     pub(super) fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
-        let model = decode(file)?;
+        let mut model = decode(file)?;
         if model.ir_version() > NEWEST_IR {
             let message = format!("the file has version {} of the ONNX format", model.ir_version());
             return Err(
                 Diagnostic::new(Code::Version, message).note(format!("up to {NEWEST_IR} are supported"))
             );
         }
+        model.graph.iter_mut().for_each(order::sort_graph);
+        model.functions.iter_mut().for_each(|function| order::sort(&mut function.node));
         let mut functions = IndexMap::new();
         for (position, function) in model.functions.iter().enumerate() {
             let key = (

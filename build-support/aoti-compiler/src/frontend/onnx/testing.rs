@@ -133,9 +133,7 @@ impl Model {
 
     /// As a file.
     pub(super) fn file(&self, outputs: &[&str]) -> Vec<u8> {
-        let output =
-            |name: &&str| ValueInfoProto { name: Some((*name).to_owned()), ..ValueInfoProto::default() };
-        let graph = GraphProto { output: outputs.iter().map(output).collect(), ..self.graph.clone() };
+        let graph = self.graph_of(outputs);
         let set = |domain: &str, version| OperatorSetIdProto {
             domain: Some(domain.to_owned()),
             version: Some(version),
@@ -147,6 +145,17 @@ impl Model {
             ..ModelProto::default()
         };
         model.encode_to_vec()
+    }
+
+    fn graph_of(&self, outputs: &[&str]) -> GraphProto {
+        let output =
+            |name: &&str| ValueInfoProto { name: Some((*name).to_owned()), ..ValueInfoProto::default() };
+        GraphProto { output: outputs.iter().map(output).collect(), ..self.graph.clone() }
+    }
+
+    /// As an attribute: a body of another model's node.
+    pub(super) fn body(&self, name: &str, outputs: &[&str]) -> AttributeProto {
+        AttributeProto { g: Some(self.graph_of(outputs)), ..attribute(name, AttributeType::Graph) }
     }
 
     /// States that a value is of floats and has these sizes, each a name or a number.

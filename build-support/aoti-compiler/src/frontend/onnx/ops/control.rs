@@ -1,7 +1,7 @@
-//! Branches and loops.
+//! Loops.
 //!
-//! A branch whose condition is known is that branch; a loop of few steps is its steps one after the other. Sequences, and values
-//! that change their shapes from step to step, exist only there.
+//! A loop of few steps is its steps one after the other. Sequences, and values that change their shapes from step to step, exist
+//! only there.
 
 use super::super::body::{Body, Form};
 use super::super::call::{Call, axis_of, malformed, unsupported};
@@ -18,7 +18,6 @@ use crate::graph::{
 use crate::symbolic::Expr;
 
 operators! { "";
-    "If" => branch,
     "Loop" => repeat,
     "Scan" => scan,
 }
@@ -28,56 +27,11 @@ const UNROLLED_NODES: i64 = 1024;
 /// Steps that are written one after the other where they have to be.
 const MOST_UNROLLED: i64 = 4096;
 
-fn branch(cx: &mut Onnx, c: &Call) -> Rule {
-    let condition = c.tensor(0)?;
-    let (then, otherwise) = (c.graph("then_branch")?, c.graph("else_branch")?);
-    let condition = cx.b.cast(condition, DType::Bool);
-    if let Some(known) = cx.b.element(condition).and_then(|known| known.as_int()) {
-        return cx.inlined_body(if known != 0 { then } else { otherwise }, Vec::new());
-    }
-    let condition = cx.b.reshape(condition, &[])?;
-    let (Some(then), Some(otherwise)) = (cx.body(then, &[])?, cx.body(otherwise, &[])?) else {
-        return Ok(vec![Val::Poison; c.results()]);
-    };
-    if then.results != otherwise.results {
-        return Err(unsupported(
-            "branches that give sequences of other lengths, where the condition is data",
-        ));
-    }
-    let operands = [then.captured.as_slice(), &otherwise.captured].concat();
-    let behind = otherwise.captured.len();
-    let before = then.captured.len();
-    let results = then.results;
-    let [then, otherwise] = [(then.graph, 0, before), (otherwise.graph, before, behind)]
-        .map(|(graph, skipped, count)| with_interface(cx, &graph, &operands, skipped, count));
-    let mut tensors = cx.b.cond(condition, then?, otherwise?, &operands)?.into_iter();
-    Ok(results.iter().map(|form| form.filled(&mut tensors)).collect())
-}
-
-/// A graph that takes all operands and uses `count` of them behind `skipped`.
-fn with_interface(
-    cx: &Onnx,
+pub(super) fn spliced(
+    cx: &mut Context,
     graph: &Graph,
     operands: &[ValueId],
-    skipped: usize,
-    count: usize,
-) -> Result<Graph, RuleError> {
-    let mut body = Context::new(cx.b.child(&graph.name));
-    let inputs: Vec<ValueId> = operands
-        .iter()
-        .enumerate()
-        .map(|(position, value)| {
-            body.b.input(&format!("operand_{position}"), cx.b.ty(*value).clone(), InputRole::User)
-        })
-        .collect();
-    let results = spliced(&mut body, graph, &inputs[skipped..skipped + count])?;
-    for (position, value) in results.into_iter().enumerate() {
-        body.b.output(&format!("result_{position}"), value, OutputRole::User);
-    }
-    Ok(body.b.finish())
-}
-
-fn spliced(cx: &mut Context, graph: &Graph, operands: &[ValueId]) -> Result<Vec<ValueId>, RuleError> {
+) -> Result<Vec<ValueId>, RuleError> {
     let operands: Vec<Spliced> =
         operands.iter().map(|value| Spliced { value: *value, number: None }).collect();
     Ok(cx.b.splice(graph, &operands)?)

@@ -8,6 +8,7 @@ mod attention;
 mod attention_core;
 mod axes;
 mod boxes;
+mod branch;
 mod cast;
 mod causal_convolution;
 mod control;
@@ -78,6 +79,7 @@ const FAMILIES: &[&[Operator]] = &[
     attention::OPERATORS,
     attention::PREVIEW,
     boxes::OPERATORS,
+    branch::OPERATORS,
     cast::OPERATORS,
     causal_convolution::OPERATORS,
     control::OPERATORS,

@@ -143,11 +143,18 @@ fn spatial(cx: &Onnx, x: ValueId) -> Result<Vec<Expr>, RuleError> {
     Ok(sizes[2..].to_vec())
 }
 
-/// The window of a weight.
-fn window(cx: &Onnx, weight: ValueId) -> Result<Vec<i64>, RuleError> {
-    let sizes = cx.b.shape(weight);
-    let window: Option<Vec<i64>> = sizes.iter().skip(2).map(Expr::as_int).collect();
-    window.ok_or_else(|| unsupported("a window whose size is not known when the model is compiled"))
+/// A weight and its window. Where sizes of the weight are open, the node may state them.
+fn windowed(cx: &mut Onnx, c: &Call, weight: ValueId) -> Result<(ValueId, Vec<i64>), RuleError> {
+    let mut shape = cx.b.shape(weight);
+    if let Some(window) = shape.iter().skip(2).map(Expr::as_int).collect() {
+        return Ok((weight, window));
+    }
+    let stated = c.opt_ints("kernel_shape")?.filter(|stated| stated.len() + 2 == shape.len());
+    let stated =
+        stated.ok_or_else(|| unsupported("a window whose size is not known when the model is compiled"))?;
+    shape.truncate(2);
+    shape.extend(stated.iter().map(|size| Expr::int(*size)));
+    Ok((cx.required_shape(weight, &shape)?, stated))
 }
 
 fn with_bias(cx: &mut Onnx, x: ValueId, bias: Option<ValueId>) -> Result<ValueId, RuleError> {
@@ -171,7 +178,8 @@ pub(super) fn convolution(
     weight: ValueId,
 ) -> Result<ValueId, RuleError> {
     let sizes = spatial(cx, x)?;
-    let windows = Windows::of(cx, c, &sizes, Some(window(cx, weight)?))?;
+    let (weight, window) = windowed(cx, c, weight)?;
+    let windows = Windows::of(cx, c, &sizes, Some(window))?;
     let mut x = x;
     let padding = match windows.fixed_padding() {
         Some(padding) if padding.iter().all(|(before, behind)| *before >= 0 && *behind >= 0) => padding,
@@ -198,7 +206,7 @@ fn conv_transpose(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, weight, bias) = (c.tensor(0)?, c.tensor(1)?, c.opt_tensor(2)?);
     let sizes = spatial(cx, x)?;
     let count = sizes.len();
-    let kernel = window(cx, weight)?;
+    let (weight, kernel) = windowed(cx, c, weight)?;
     let list = |name: &str, default: i64| -> Result<Vec<i64>, RuleError> {
         let list = c.opt_ints(name)?.unwrap_or_else(|| vec![default; count]);
         if list.len() == count {
@@ -408,4 +416,23 @@ fn global(cx: &mut Onnx, c: &Call, of: Global) -> Rule {
         }
     };
     one(cx.b.cast(value, dtype))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{Model, ints};
+    use crate::interpret::Tensor;
+
+    #[test]
+    fn a_node_states_the_window_of_a_weight_whose_sizes_are_open() {
+        let model = Model::new(11)
+            .input("x", Tensor::from_f32(&[1, 1, 3], &[1.0, 2.0, 4.0]))
+            .input("w", Tensor::from_f32(&[1, 1, 2], &[1.0, 10.0]));
+        let stated = [ints("kernel_shape", &[2])];
+        assert_eq!(model.of_one("Conv", &["x", "w"], &stated), [21.0, 42.0]);
+        assert_eq!(model.of_one("ConvTranspose", &["x", "w"], &stated), [1.0, 12.0, 24.0, 40.0]);
+        let message =
+            format!("{:?}", model.node("Conv", &["x", "w"], &["y"], &[]).import(&["y"]).unwrap_err());
+        assert!(message.contains("a window whose size is not known"), "{message}");
+    }
 }
