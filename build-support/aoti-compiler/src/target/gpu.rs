@@ -208,7 +208,7 @@ impl GpuTarget {
     /// The same where products may be left to these libraries.
     #[must_use]
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
-        let library = Some(self.vendor.backend().library).filter(|own| libraries.contains(own));
+        let library = self.vendor.backend().library.filter(|own| libraries.contains(own));
         GpuTarget { library, ..self }
     }
 
