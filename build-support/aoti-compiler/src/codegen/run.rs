@@ -9,6 +9,7 @@ use crate::codegen::c_family::terms::type_name;
 use crate::codegen::foreign::{comment, literal};
 use crate::graph::{Collective, CollectiveKind, RankReduction};
 use crate::kernels::Scratch;
+use crate::kernels::gemm::tensor_map::Window;
 use crate::runplan::late::symbols_of_scratch;
 use crate::runplan::{
     Action, Allocate, Assert, Call, Condition, Exchange, FailureId, Launch, Map, Place, Pointer, Read,
@@ -231,16 +232,20 @@ fn pointer(pointer: &Pointer) -> String {
     format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
 }
 
-fn map(Map { tensor, sizes, strides, extents: [inner, outer] }: &Map) -> String {
+fn map(Map { tensor, sizes, strides, extents: [inner, outer], window }: &Map) -> String {
     let list = |sizes: &[Expr]| sizes.iter().map(scalar).collect::<Vec<_>>().join(", ");
-    format!(
-        "tensor_map<{}>(run, {}, Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}})",
-        type_name(tensor.dtype),
-        pointer(tensor),
+    let boxes = format!(
+        "Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}}",
         sizes.len(),
         list(sizes),
         list(strides)
-    )
+    );
+    let windows = window.as_ref().map_or_else(String::new, |Window { lower, upper, steps }| {
+        let numbers = |own: &[i64]| own.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let [lower, upper, steps] = [lower, upper, steps].map(|own| numbers(own));
+        format!(", Windows<{}>{{{{{lower}}}, {{{upper}}}, {{{steps}}}}}", sizes.len() - 2)
+    });
+    format!("tensor_map<{}>(run, {}, {boxes}{windows})", type_name(tensor.dtype), pointer(tensor))
 }
 
 /// The sizes that the actions mention.

@@ -21,6 +21,7 @@ use self::weights::{Expansion, expanded_bytes};
 use crate::dtype::DType;
 use crate::graph::{Collective, Guard, Origin};
 use crate::kernels::Scratch;
+use crate::kernels::gemm::tensor_map::Window;
 use crate::loops::KernelId;
 use crate::schedule::FunctionId;
 use crate::schedule::memory::LateId;
@@ -204,6 +205,8 @@ pub struct Map {
     pub strides: Vec<Expr>,
     /// Elements of a box along the first two axes; one along the others.
     pub extents: [i64; 2],
+    /// How the windows of a convolution move over it.
+    pub window: Option<Window>,
 }
 
 /// A matrix product as a library computes it.

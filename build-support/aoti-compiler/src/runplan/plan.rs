@@ -280,6 +280,7 @@ impl Planner<'_> {
             sizes: own.map.sizes.clone(),
             strides: own.map.strides.clone(),
             extents: own.extents,
+            window: own.map.window.clone(),
         }
     }
 

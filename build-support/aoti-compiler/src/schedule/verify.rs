@@ -19,7 +19,7 @@ use crate::kernels::Choice;
 use crate::kernels::axis_ops::{self, RowBlock};
 use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
-use crate::kernels::gemm::tiles::brings;
+use crate::kernels::gemm::tiles::{is_brought_convolution, is_brought_product};
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
@@ -229,12 +229,11 @@ fn check_tile(schedule: &Schedule, kernel: &Kernel, tile: &Tile, gpu: &GpuTarget
     }
     let can_bring = match &kernel.kind {
         KernelKind::Attention(_) => true,
-        KernelKind::MatMul(own) => own.dtype.is_half() && brings(&schedule.program, own, gpu),
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
-            false
-        }
+        KernelKind::MatMul(own) => is_brought_product(&schedule.program, own, gpu),
+        KernelKind::Convolution(own) => is_brought_convolution(&schedule.program, own, gpu),
+        KernelKind::Nest(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
     };
-    let has_roles = can_bring && tile.by == Multiplier::Units;
+    let has_roles = can_bring && matches!(tile.by, Multiplier::Units | Multiplier::RoundedUnits);
     if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
         findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
     }

@@ -93,7 +93,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             windows::print(program, &parameters, conv, tile)
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
-            contraction::convolution(program, &parameters, conv, tile)
+            contraction::convolution(program, &parameters, conv, (tile, &launches[0]))
         }
         (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
             attention::print(program, &parameters, own, (choice, tile))

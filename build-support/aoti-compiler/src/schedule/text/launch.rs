@@ -2,7 +2,7 @@
 
 use super::parse::{field, one, pair};
 use crate::graph::text::bracketed;
-use crate::kernels::gemm::tensor_map::TensorMap;
+use crate::kernels::gemm::tensor_map::{TensorMap, Window};
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::loops::{Buffer, BufferId};
 use crate::schedule::calls::{Argument, Call, FunctionId};
@@ -74,7 +74,7 @@ pub(super) fn print(launch: &Launch) -> Vec<String> {
 
 fn map(own: &MapArgument) -> String {
     let MapArgument { buffer, map, extents } = own;
-    let TensorMap { start, sizes, strides, batches } = map;
+    let TensorMap { start, sizes, strides, batches, window } = map;
     let batches: Vec<Expr> = batches.iter().map(|symbol| Expr::sym(*symbol)).collect();
     format!(
         "tensor-map {buffer} from [{start}] sizes {} strides {} box {} along {}",
@@ -82,7 +82,25 @@ fn map(own: &MapArgument) -> String {
         bracketed(strides),
         bracketed(extents),
         bracketed(&batches)
-    )
+    ) + &window.as_ref().map_or_else(String::new, window_text)
+}
+
+/// How windows move, in the text forms of schedules and of runs.
+pub(crate) fn window_text(Window { lower, upper, steps }: &Window) -> String {
+    format!(" windows from {} to {} by {}", bracketed(lower), bracketed(upper), bracketed(steps))
+}
+
+/// The same read back, if it is there.
+pub(crate) fn parse_window(cursor: &mut Cursor<'_>) -> Result<Option<Window>, SyntaxError> {
+    if !cursor.eat_word("windows") {
+        return Ok(None);
+    }
+    cursor.expect_word("from")?;
+    let lower = cursor.integers()?;
+    cursor.expect_word("to")?;
+    let upper = cursor.integers()?;
+    cursor.expect_word("by")?;
+    Ok(Some(Window { lower, upper, steps: cursor.integers()? }))
 }
 
 /// The launch that a line says, if there is one.
@@ -143,5 +161,7 @@ fn parse_map(
     };
     cursor.expect_word("along")?;
     let batches = symbols(cursor)?.ok_or_else(|| cursor.error("expected axes"))?;
-    Ok(MapArgument { buffer, map: TensorMap { start, sizes, strides, batches }, extents: [first, second] })
+    let window = parse_window(cursor)?;
+    let map = TensorMap { start, sizes, strides, batches, window };
+    Ok(MapArgument { buffer, map, extents: [first, second] })
 }

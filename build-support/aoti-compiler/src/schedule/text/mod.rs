@@ -35,6 +35,7 @@ mod setting;
 mod tests;
 
 pub(super) use launch::call_line;
+pub(crate) use launch::{parse_window, window_text};
 pub use parse::parse;
 pub(super) use print::{choice_lines, mapping_line};
 pub use print::{print, print_short};
