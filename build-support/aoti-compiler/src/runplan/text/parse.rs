@@ -242,7 +242,7 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("boxes")?;
         let extents: Result<[i64; 2], _> = self.cursor.integers()?.try_into();
         let extents = extents.map_err(|_| self.cursor.error("a box has two dimensions"))?;
-        let window = parse_window(&mut self.cursor)?;
+        let window = parse_window(self.cursor)?;
         Ok(Map { tensor, sizes, strides, extents, window })
     }
 
