@@ -13,7 +13,7 @@
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::schedule;
 use aoti_compiler::target::Target;
-use aoti_compiler::tuning::Questions;
+use aoti_compiler::tuning::Decisions;
 use aoti_compiler::{frontend, graph, interpret, passes};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};
@@ -135,7 +135,7 @@ fn scheduled(case: &Case) -> Result<Vec<DynTensor>, String> {
     let graph = frontend::read("case", case.model.clone(), &[]).map_err(|findings| findings.to_string())?;
     let graph = passes::optimize(graph);
     let target = Target::cpu(&["x86-64-v3"]);
-    let mut questions = Questions::default();
+    let mut questions = Decisions::default();
     let lowered = lower(&graph, &target, &mut questions);
     let (schedule, _) =
         schedule(lowered, &graph.ranges(), &target, &mut questions).map_err(|outside| outside.to_string())?;

@@ -8,6 +8,8 @@ mod algorithms;
 mod imports;
 #[path = "tidy/sizes.rs"]
 mod sizes;
+#[path = "tidy/words.rs"]
+mod words;
 
 use std::fs;
 use std::path::Path;

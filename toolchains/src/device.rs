@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::action::{Action, Input, Tool};
-use crate::definition::Device;
+use crate::device_class::Device;
 use crate::device_code::{Form, bundle, inspect};
 use crate::error::Error;
 use crate::events::Events;

@@ -8,7 +8,7 @@ use std::fmt;
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use crate::definition::Device;
+use crate::device_class::Device;
 use crate::gpu::{GpuArchitecture, rocm_processor};
 
 /// What kind of device code it is.

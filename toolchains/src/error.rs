@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::advice;
 use crate::audit::AuditError;
-use crate::definition::Device;
+use crate::device_class::Device;
 use crate::resolve::ResolveError;
 
 /// A failure of a tool or of the machine; never of the user's model.

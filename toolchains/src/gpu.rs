@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::definition::Device;
+use crate::device_class::Device;
 
 /// One architecture, as a user asks for it: `sm_90a`, `gfx90a:xnack-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

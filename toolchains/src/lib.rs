@@ -22,6 +22,7 @@ mod beneath;
 mod cache;
 mod definition;
 mod device;
+mod device_class;
 mod device_code;
 mod embed;
 mod environment;
@@ -54,8 +55,9 @@ pub use cache::{
     ActionStore, CacheStat, Difference, Fetched, GcReport, LayeredStore, LocalStore, Manifest,
     ManifestOutput, Miss, cache_size, open_store, parse_size,
 };
-pub use definition::{Arguments, Definition, Device, DeviceArguments, Family, Level, definitions};
+pub use definition::{Arguments, Definition, DeviceArguments, Family, Level, definitions};
 pub use device::{DeviceImage, DeviceJob, DevicePart, DevicePlan, PartReport};
+pub use device_class::Device;
 pub use device_code::{DeviceCode, DeviceCodeError, Form, bundle, inspect};
 pub use embed::{embed_assembly, embed_text};
 pub use environment::Environment;

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::definition::Device;
+use crate::device_class::Device;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::find::{Launch, program_named};

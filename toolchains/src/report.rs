@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::definition::Device;
+use crate::device_class::Device;
 use crate::find;
 use crate::present::{PresentDevices, present_devices};
 use crate::resolve::{Consideration, Requirements, Toolchain, Toolchains, Verdict};

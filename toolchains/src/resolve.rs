@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::action::Tool;
-use crate::definition::{Definition, Device, definitions};
+use crate::definition::{Definition, definitions};
+use crate::device_class::Device;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::find::{self, Candidate, FoundBy};

@@ -61,17 +61,17 @@ impl Session {
     ///
     /// # Errors
     /// As a build, as far as it runs no tool.
-    pub fn open_kernels(&self, model: &Model, facts: Facts) -> Result<Vec<OpenKernel>, Error> {
+    pub fn tuning_points(&self, model: &Model, facts: Facts) -> Result<Vec<OpenKernel>, Error> {
         if !model.programs.is_empty() {
             let alone = model.programs.iter().filter_map(|program| model.program(&program.name));
-            let all = alone.map(|program| self.open_kernels(&program, facts));
+            let all = alone.map(|program| self.tuning_points(&program, facts));
             return Ok(all.collect::<Result<Vec<_>, Error>>()?.concat());
         }
         let (name, path) = (model.name.clone(), model.path.clone());
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let model_file = crate::files::model_file(&path).map_err(unreadable)?;
         let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
-        compile::open_kernels(model_file, &options, facts).map_err(|diagnostics| Error::Model {
+        compile::tuning_points(model_file, &options, facts).map_err(|diagnostics| Error::Model {
             name,
             path,
             diagnostics,
@@ -97,7 +97,7 @@ impl Session {
                 machines.iter().filter(|kind| is_tuned(kind)).any(|kind| kernel.is_for(&kind.family));
             is_open && is_for && !records.get(&kernel.key).is_some_and(fits)
         };
-        let kernels = self.open_kernels(model, Facts::default())?;
+        let kernels = self.tuning_points(model, Facts::default())?;
         let lacking = kernels.iter().filter(|kernel| lacks(kernel));
         let mut names: Vec<String> = lacking.map(|kernel| format!("`{}`", kernel.name)).collect();
         names.dedup();

@@ -11,7 +11,7 @@ use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json::{FromJson, ToJson};
 use aoti_compiler::json_fields;
 use aoti_compiler::names::exported_symbol;
-use aoti_compiler::schedule::{KernelKey, Records, Setting};
+use aoti_compiler::schedule::{Records, Setting, TuningKey};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
@@ -95,7 +95,7 @@ impl Recipe {
         let mut records = Records::none();
         for (key, setting) in &self.choices {
             // Both were printed by their own types.
-            if let (Some(key), Ok(setting)) = (KernelKey::parse(key), setting.parse::<Setting>()) {
+            if let (Some(key), Ok(setting)) = (TuningKey::parse(key), setting.parse::<Setting>()) {
                 records.set(key, setting);
             }
         }

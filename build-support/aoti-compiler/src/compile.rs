@@ -10,20 +10,20 @@ pub use overview::{BufferView, KernelView, Overview, Place, overview};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
-use crate::cost::{Facts, Item, Prices, Rates};
+use crate::cost::{CostModel, Facts, Rates, WorkKind};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
 use crate::frontend::torch::custom::Operator;
 use crate::graph::{Graph, Op, SymbolSource};
 use crate::loops::Program;
-use crate::loops::bounds::{self, Outside};
+use crate::loops::bounds::{self, OutOfBounds};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::passes::rename::{Names, rename};
-use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
+use crate::schedule::{self, Explanation, Schedule, Setting, TuningStage, schedule};
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32, Vendor};
-use crate::tuning::{Answer, KernelKey, Question, Questions, Records};
+use crate::tuning::{Alternative, Decisions, Records, TuningKey, TuningPoint};
 use crate::{interpret, loops, passes};
 
 use read::{Stop, read};
@@ -115,12 +115,12 @@ struct Scheduled {
     schedule: Schedule,
     explanations: Vec<Explanation>,
     /// What could be decided otherwise before and between kernels.
-    questions: Vec<Question>,
+    questions: Vec<TuningPoint>,
 }
 
 /// From a graph to a schedule for a target.
-fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, Outside> {
-    let mut questions = Questions::new(records);
+fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, OutOfBounds> {
+    let mut questions = Decisions::new(records);
     let own = passes::fourier_to_gemm(graph.clone(), target);
     let own = passes::products_of_bytes(own, target);
     let own = passes::integers_in_floats(own, target);
@@ -128,7 +128,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
     let mut lowered = lower(&own, target, &mut questions);
-    bounds::stay_within(&mut lowered, "lowering")?;
+    bounds::enforce_bounds(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");
     let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target, &mut questions)?;
     check(&schedule::verify(&schedule), "scheduling");
@@ -154,7 +154,7 @@ fn cpu_target(options: &Options) -> Target {
 }
 
 /// What work costs on the processors that the options ask for.
-pub fn cpu_prices(options: &Options) -> Prices {
+pub fn cpu_prices(options: &Options) -> CostModel {
     cpu_target(options).prices()
 }
 
@@ -212,14 +212,14 @@ fn for_devices(
     graph: &Graph,
     targets: &[(GpuTarget, Vec<String>)],
     options: &Options,
-) -> Result<ForDevices, Outside> {
+) -> Result<ForDevices, OutOfBounds> {
     let scheduled = |target: &Target| Ok(scheduled(graph, target, &options.records)?.schedule);
     let is_for_cpu = !options.levels.is_empty() || targets.is_empty();
     let cpu = is_for_cpu.then(|| scheduled(&cpu_target(options))).transpose()?;
     let gpu = |(target, names): &(GpuTarget, Vec<String>)| {
         Ok((scheduled(&Target::Gpu(target.clone()))?, target.vendor, names.clone()))
     };
-    let gpus = targets.iter().map(gpu).collect::<Result<Vec<_>, Outside>>()?;
+    let gpus = targets.iter().map(gpu).collect::<Result<Vec<_>, OutOfBounds>>()?;
     let programs =
         cpu.iter().chain(gpus.iter().map(|(schedule, ..)| schedule)).map(|schedule| &schedule.program);
     let constants = options.named_weights.then(|| constant_stages(graph, programs, &options.levels));
@@ -274,10 +274,10 @@ fn constant_stages<'p>(
     let ranges = RangeTable::default();
     // It runs once for each set of weights: the level that every machine runs is good enough.
     let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
-    let mut questions = Questions::default();
+    let mut questions = Decisions::default();
     let mut lowered = lower(&passes::widen(graph.graph.clone()), &target, &mut questions);
     let own = "what is computed from constants alone stays within its buffers";
-    bounds::stay_within(&mut lowered, "lowering of constants").expect(own);
+    bounds::enforce_bounds(&mut lowered, "lowering of constants").expect(own);
     check(&loops::verify(&lowered), "lowering of constants");
     let (schedule, _) = schedule(lowered, &ranges, &target, &mut questions).expect(own);
     check(&schedule::verify(&schedule), "scheduling of constants");
@@ -319,7 +319,7 @@ pub struct OpenKernel {
     /// What it is about: a kernel's name, of which kernels of one key may have several.
     pub name: String,
     /// What records know it by.
-    pub key: KernelKey,
+    pub key: TuningKey,
     /// What it is compiled for: `cpu`, or the architecture of a GPU.
     pub target: String,
     /// The sizes that the key leaves open: for each the input and the axis that it is of, where it is one.
@@ -327,7 +327,7 @@ pub struct OpenKernel {
     /// The position of the kernel among those of a run on that target; none of what decides which kernels there are.
     pub index: Option<usize>,
     /// The ways to run it; the first is taken where no record names another.
-    pub ways: Vec<OpenWay>,
+    pub ways: Vec<TuningCandidate>,
     /// The position of the one that is taken.
     pub taken: usize,
 }
@@ -344,7 +344,7 @@ impl OpenKernel {
 
 /// A way to run a kernel.
 #[derive(Clone, PartialEq, Debug)]
-pub struct OpenWay {
+pub struct TuningCandidate {
     /// What distinguishes it from the others.
     pub setting: Setting,
     /// What it is thought to cost, as a multiple of the first's.
@@ -357,12 +357,12 @@ pub struct OpenWay {
     pub shares: Option<i64>,
 }
 
-impl OpenWay {
+impl TuningCandidate {
     /// An answer, beside the first's cost.
-    fn new(answer: &Answer, first: &Answer, prices: &Prices, facts: Facts) -> OpenWay {
+    fn new(answer: &Alternative, first: &Alternative, prices: &CostModel, facts: Facts) -> TuningCandidate {
         let typical = first.cost_on(facts, prices);
-        let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
-        OpenWay {
+        let part = |(item, amount): (WorkKind, f64)| (item.name(), amount, prices.of(item));
+        TuningCandidate {
             setting: Setting::of_config(&answer.config).expect("stages offer what settings have a form for"),
             cost: if typical > 0.0 { answer.cost_on(facts, prices) / typical } else { 1.0 },
             parts: answer.work_on(facts).parts().map(part).collect(),
@@ -372,7 +372,7 @@ impl OpenWay {
     }
 
     /// Whether it does the same as another with as many threads: no more of the work is worth a thread, or not less.
-    pub fn is_same(&self, other: &OpenWay) -> bool {
+    pub fn is_same(&self, other: &TuningCandidate) -> bool {
         let is_known = self.shares.is_some() && self.shares == other.shares;
         self.setting == other.setting || (is_known && self.setting.is_but_for_grain(&other.setting))
     }
@@ -384,8 +384,8 @@ impl OpenWay {
         const HOPELESS: f64 = 4.0;
         const HOPELESS_BEFORE: f64 = 1.5;
         let most = match self.setting.decided() {
-            Decided::InKernel => HOPELESS,
-            Decided::InGraph | Decided::OfKernels => HOPELESS_BEFORE,
+            TuningStage::Kernel => HOPELESS,
+            TuningStage::Graph | TuningStage::Fusion => HOPELESS_BEFORE,
         };
         self.cost <= most && (threads > 1 || !self.is_shared)
     }
@@ -393,7 +393,7 @@ impl OpenWay {
 
 /// The kernels of a model with the ways to run each, for all targets of the options; first what decides which kernels there
 /// are. Costs are those on machines of which so much is known; what is taken without a record is the same on all.
-pub fn open_kernels(
+pub fn tuning_points(
     model: impl Into<ModelFile>,
     options: &Options,
     facts: Facts,
@@ -410,7 +410,7 @@ fn open_in(
     targets: &[Target],
     records: &Records,
     facts: Facts,
-) -> Result<Vec<OpenKernel>, Outside> {
+) -> Result<Vec<OpenKernel>, OutOfBounds> {
     let mut all = Vec::new();
     for target in targets {
         let Scheduled { schedule, questions, .. } = scheduled(graph, target, records)?;
@@ -419,7 +419,7 @@ fn open_in(
             let own = Setting::of(&schedule.choices[id], &schedule.mappings[id]);
             schedule::question(program, kernel, &graph.ranges(), target, &own)
         });
-        let kernels: Vec<Question> = kernels.collect();
+        let kernels: Vec<TuningPoint> = kernels.collect();
         let open = |question, index| open(question, index, program, (target, facts));
         all.extend(questions.into_iter().map(|question| open(question, None)));
         all.extend(kernels.into_iter().enumerate().map(|(index, question)| open(question, Some(index))));
@@ -429,14 +429,14 @@ fn open_in(
 
 /// A question about a program, for those who do not know it.
 fn open(
-    question: Question,
+    question: TuningPoint,
     index: Option<usize>,
     program: &Program,
     (target, facts): (&Target, Facts),
 ) -> OpenKernel {
-    let Question { key, sizes, about, answers, taken } = question;
+    let TuningPoint { key, sizes, about, answers, taken } = question;
     let prices = target.prices().known(facts);
-    let way = |answer| OpenWay::new(answer, &answers[0], &prices, facts);
+    let way = |answer| TuningCandidate::new(answer, &answers[0], &prices, facts);
     OpenKernel {
         name: about,
         key,

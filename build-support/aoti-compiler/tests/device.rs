@@ -5,7 +5,7 @@
 //! `AOTI_TEST_REQUIRE` names it.
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_compiler::compile::{Options, compile, open_kernels};
+use aoti_compiler::compile::{Options, compile, tuning_points};
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::Tensor;
 use aoti_compiler::passes::rename::Names;
@@ -101,7 +101,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     let model = Bytes::from(text);
     if name == LIBRARY {
         options.libraries = MathLibrary::ALL.to_vec();
-        for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
+        for kernel in tuning_points(model.clone(), &options, Facts::default()).expect("the graph compiles") {
             if let Some(way) = kernel.ways.into_iter().find(|way| is_by_library(&way.setting)) {
                 options.records.set(kernel.key, way.setting);
             }
@@ -110,7 +110,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     let tile =
         [&ON_UNITS[..], &ON_ROUNDED_UNITS].iter().find_map(|all| all.iter().position(|one| *one == name));
     if let Some(number) = tile {
-        for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
+        for kernel in tuning_points(model.clone(), &options, Facts::default()).expect("the graph compiles") {
             let settings: Vec<Setting> = kernel.ways.into_iter().map(|way| way.setting).collect();
             let with =
                 |word: &str| settings.iter().filter(|one| one.to_string().contains(word)).collect::<Vec<_>>();
@@ -123,7 +123,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     }
     // The kernels that other answers make are open, too.
     for _ in 0..if name == OTHERWISE { 2 } else { 0 } {
-        for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
+        for kernel in tuning_points(model.clone(), &options, Facts::default()).expect("the graph compiles") {
             let other = kernel.ways.into_iter().rfind(|way| !way.setting.to_string().contains(" tile "));
             if let (Some(way), None) = (other, options.records.get(&kernel.key)) {
                 options.records.set(kernel.key, way.setting);

@@ -3,7 +3,7 @@
 
 use aoti_compiler::compile::{Options, compile};
 use aoti_compiler::frontend::torch::aten::text::parse;
-use aoti_compiler::frontend::torch::functionalize::decompose;
+use aoti_compiler::frontend::torch::functionalize::functionalize;
 use aoti_compiler::graph::text::print;
 use bytes::Bytes;
 use std::fmt::Write;
@@ -35,7 +35,7 @@ fn options() -> Options {
 fn compiled(program: &str) -> Duration {
     let program = parse(&format!("program {{\n{program}}}")).expect("the text parses");
     let start = Instant::now();
-    let graph = decompose(&program).unwrap_or_else(|error| panic!("{error}"));
+    let graph = functionalize(&program).unwrap_or_else(|error| panic!("{error}"));
     let text = Bytes::from(print(&graph));
     compile(text, &options()).unwrap_or_else(|error| panic!("{error}"));
     start.elapsed()

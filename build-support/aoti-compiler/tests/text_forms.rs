@@ -3,13 +3,12 @@
 
 use aoti_compiler::frontend::torch::aten;
 use aoti_compiler::lower::lower;
-use aoti_compiler::runplan;
 use aoti_compiler::schedule::memory::least_arena;
 use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::symbolic::{Ranges, Symbol};
 use aoti_compiler::target::Target;
-use aoti_compiler::tuning::Questions;
-use aoti_compiler::{frontend, graph, loops, passes};
+use aoti_compiler::tuning::Decisions;
+use aoti_compiler::{frontend, graph, loops, passes, runplan};
 use bytes::Bytes;
 use std::path::PathBuf;
 
@@ -83,8 +82,8 @@ fn graphs_and_loops_come_back() {
             Err(error) => wrong.push(format!("{}: the graph: {error}", path.display())),
         }
         let (ranges, target) = (graph.ranges(), Target::cpu(&["x86-64-v3"]));
-        let lowered = lower(&graph, &target, &mut Questions::default());
-        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &mut Questions::default()).unwrap();
+        let lowered = lower(&graph, &target, &mut Decisions::default());
+        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &mut Decisions::default()).unwrap();
         let plan = runplan::of_schedule(&scheduled, &ranges);
         match runplan::text::parse(&runplan::text::print(&plan)) {
             Ok(back) if back == plan => {}

@@ -23,13 +23,34 @@ struct Kind {
     number: u32,
     /// The device with this number; of those that there is one of, whatever the number is.
     device: fn(u16) -> Device,
+    /// The library by which several of them compute together.
+    #[cfg(feature = "nccl")]
+    collectives: Option<&'static str>,
 }
 
-const CPU: Kind = Kind { name: "cpu", number: AOTI_CPU, device: |_| Device::Cpu };
+const CPU: Kind = Kind {
+    name: "cpu",
+    number: AOTI_CPU,
+    device: |_| Device::Cpu,
+    #[cfg(feature = "nccl")]
+    collectives: None,
+};
 /// The kinds of which there may be several.
 const GPUS: [Kind; 2] = [
-    Kind { name: "cuda", number: AOTI_CUDA, device: Device::Cuda },
-    Kind { name: "rocm", number: AOTI_ROCM, device: Device::Rocm },
+    Kind {
+        name: "cuda",
+        number: AOTI_CUDA,
+        device: Device::Cuda,
+        #[cfg(feature = "nccl")]
+        collectives: Some("libnccl.so.2"),
+    },
+    Kind {
+        name: "rocm",
+        number: AOTI_ROCM,
+        device: Device::Rocm,
+        #[cfg(feature = "nccl")]
+        collectives: Some("librccl.so.1"),
+    },
 ];
 
 impl Device {
@@ -52,6 +73,12 @@ impl Device {
     pub(crate) fn raw(self) -> AotiDevice {
         let (kind, index) = self.kind();
         AotiDevice { kind: kind.number as i32, index: index.into() }
+    }
+
+    /// The library by which several devices of its kind compute together.
+    #[cfg(feature = "nccl")]
+    pub(crate) fn collectives(self) -> Option<&'static str> {
+        self.kind().0.collectives
     }
 
     /// Whether it is the processor.

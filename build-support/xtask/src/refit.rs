@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Factors that a price is tried with, again and again.
 const STEPS: [f64; 6] = [1.5, 1.1, 1.02, 1.0 / 1.5, 1.0 / 1.1, 1.0 / 1.02];
 /// What the others are measured by, and what machines without matrix units do in their place.
-const ANCHORS: [&str; 3] = ["multiply", "access", "without-units"];
+const ANCHORS: [&str; 3] = ["vector-fma", "access", "matrix-unit-fallback"];
 /// Times that all prices are gone through.
 const ROUNDS: usize = 200;
 /// A price changes by no more than this factor: beyond that it is not the price that is wrong.
@@ -33,13 +33,13 @@ struct Way {
 }
 
 /// Prices by kind.
-type Prices = BTreeMap<String, f64>;
+type CostModel = BTreeMap<String, f64>;
 
 /// What a class of machines measured: the ways of each kernel, and the prices that they were predicted with.
 #[derive(Default)]
 struct Measured {
     kernels: BTreeMap<String, Vec<Way>>,
-    prices: Prices,
+    prices: CostModel,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -92,14 +92,14 @@ fn read(text: &str) -> Result<BTreeMap<(String, u64), Measured>> {
     Ok(classes)
 }
 
-fn cost(way: &Way, prices: &Prices) -> f64 {
+fn cost(way: &Way, prices: &CostModel) -> f64 {
     let total: f64 = way.parts.iter().map(|(name, amount)| amount * prices[name]).sum();
     total.max(f64::MIN_POSITIVE)
 }
 
 impl Measured {
     /// How far predictions are off: squares of logarithms of ratios, of noisy times less.
-    fn error(&self, prices: &Prices) -> f64 {
+    fn error(&self, prices: &CostModel) -> f64 {
         let of_kernel = |ways: &Vec<Way>| -> f64 {
             let weight = |way: &Way| 1.0 / (0.02 + way.spread / way.micros.max(1e-3));
             let weights: f64 = ways.iter().map(weight).sum();
@@ -129,7 +129,7 @@ impl Measured {
     }
 
     /// The prices that fit best, found one by one.
-    fn fitted(&self) -> Prices {
+    fn fitted(&self) -> CostModel {
         let (mut prices, free) = (self.prices.clone(), self.told_apart());
         let mut error = self.error(&prices);
         for _ in 0..ROUNDS {
@@ -156,7 +156,7 @@ impl Measured {
 
     /// For each template the rank correlation of costs and times over all kernels, and the number of ways. The cost of a kernel
     /// with open sizes is that of typical ones, whatever it was measured at.
-    fn correlations(&self, prices: &Prices) -> BTreeMap<&str, Correlation> {
+    fn correlations(&self, prices: &CostModel) -> BTreeMap<&str, Correlation> {
         let mut pairs: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
         for way in self.kernels.values().flatten().filter(|way| way.is_sized) {
             pairs.entry(&way.template).or_default().push((cost(way, prices), way.micros));
@@ -230,7 +230,7 @@ fn report(machine: &str, threads: u64, measured: &Measured) -> String {
         new.exp_m1() * 100.0
     ));
     let changed = fitted.iter().filter(|(name, price)| **price != measured.prices[*name]);
-    let entry = |(name, price): (&String, &f64)| format!("(Item::{}, {price:.3})", item(name));
+    let entry = |(name, price): (&String, &f64)| format!("(WorkKind::{}, {price:.3})", item(name));
     let entries: Vec<String> = changed.map(entry).collect();
     text.push_str(&format!("  (\"{level}\", &[{}]),", entries.join(", ")));
     text
@@ -264,7 +264,7 @@ mod tests {
                 text.push_str(&format!(
                     "{{\"machine\":\"arch.level.cpu\",\"threads\":1,\"key\":\"{kernel}\",\"model\":\"m\",\"seconds\":1,\
                      \"choice\":\"{choice}\",\"us\":{micros},\"spread_us\":0.1,\"whole_runs\":false,\
-                     \"parts\":{{\"multiply\":[{work},1.0],\"packed\":[{},4.0],\"panel\":[{},1.5]}}}}\n",
+                     \"parts\":{{\"vector-fma\":[{work},1.0],\"pack-element\":[{},4.0],\"panel-load\":[{},1.5]}}}}\n",
                     work * packs,
                     work * panels
                 ));
@@ -279,12 +279,16 @@ mod tests {
         let class = &classes[&("arch.level.cpu".to_owned(), 1)];
         let fitted = class.fitted();
         assert!(
-            (fitted["packed"] / 9.0 - 1.0).abs() < 0.05 && (fitted["panel"] / 0.5 - 1.0).abs() < 0.1,
+            (fitted["pack-element"] / 9.0 - 1.0).abs() < 0.05
+                && (fitted["panel-load"] / 0.5 - 1.0).abs() < 0.1,
             "{fitted:?}"
         );
-        assert_eq!(fitted["multiply"], 1.0, "others are measured by it");
+        assert_eq!(fitted["vector-fma"], 1.0, "others are measured by it");
         let text = report("arch.level.cpu", 1, class);
-        assert!(text.contains("(\"level\", &[(Item::Packed, ") && text.contains("fitted 1.00"), "{text}");
+        assert!(
+            text.contains("(\"level\", &[(WorkKind::PackElement, ") && text.contains("fitted 1.00"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -302,7 +306,7 @@ mod tests {
         let classes = read(&text).unwrap();
         let text = report("arch.level.cpu", 2, &classes[&("arch.level.cpu".to_owned(), 2)]);
         assert!(
-            text.contains("2 threads") && text.contains("rank correlation") && !text.contains("Item::"),
+            text.contains("2 threads") && text.contains("rank correlation") && !text.contains("WorkKind::"),
             "{text}"
         );
     }
@@ -350,6 +354,9 @@ mod tests {
 
     #[test]
     fn names_become_variants() {
-        assert_eq!((item("read-twice"), item("panel")), ("ReadTwice".to_owned(), "Panel".to_owned()));
+        assert_eq!(
+            (item("reread-operand"), item("panel-load")),
+            ("ReadTwice".to_owned(), "Panel".to_owned())
+        );
     }
 }

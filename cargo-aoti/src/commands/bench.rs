@@ -210,11 +210,8 @@ fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
         change,
     };
     if let Some(profile) = report.profile.as_ref().filter(|_| arguments.has_files()) {
-        let trace = if device.is_cpu() {
-            trace::record(&model, &views, executor)?
-        } else {
-            Trace::of_times(profile.times())
-        };
+        let on_gpu = || Ok(Trace::of_times(profile.times()));
+        let trace = if device.is_cpu() { trace::record(&model, &views, executor) } else { on_gpu() }?;
         files(arguments, context, &report, &trace, &info)?;
     }
     if arguments.output.is_json() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
 use aoti_compiler::cost::{Facts, Rates};
-use aoti_compiler::schedule::{Decided, Records, Setting};
+use aoti_compiler::schedule::{Records, Setting, TuningStage};
 use aoti_runtime::Device;
 use aoti_toolchain::temporary_folder;
 use clap::Args;
@@ -101,7 +101,7 @@ fn budget(text: &str) -> Result<Duration, String> {
 
 /// What is measured before the kernels that it makes, in order, the part of the budget that goes to it in one go, and how
 /// often it does: where kernels stay apart, there may be further pairs.
-const BEFORE: [(Decided, f64, usize); 2] = [(Decided::InGraph, 0.2, 1), (Decided::OfKernels, 0.25, 2)];
+const BEFORE: [(TuningStage, f64, usize); 2] = [(TuningStage::Graph, 0.2, 1), (TuningStage::Fusion, 0.25, 2)];
 
 /// The time that there is for one model.
 #[derive(Clone, Copy)]
@@ -145,7 +145,7 @@ impl Task<'_> {
 struct Subject<'a> {
     planned: &'a Planned,
     /// When it is decided what is measured.
-    stage: Decided,
+    stage: TuningStage,
     /// What is decided already, which is no more among the groups.
     decided: Records,
     /// The model as it is built for this machine alone.
@@ -231,7 +231,7 @@ fn model(
         found.settle(&mut decided);
     }
     for (position, point) in points.iter().enumerate() {
-        let (stage, decided) = (Decided::InKernel, decided.clone());
+        let (stage, decided) = (TuningStage::Kernel, decided.clone());
         let is_all = decided.is_empty();
         let what = What { planned, point, stage, decided, rates, facts, clock };
         let subject = subject(arguments, context, session, what)?;
@@ -311,7 +311,7 @@ fn reached(arguments: &Arguments, context: &Context) -> Option<Reached> {
 struct What<'a> {
     planned: &'a Planned,
     point: &'a Point,
-    stage: Decided,
+    stage: TuningStage,
     decided: Records,
     /// What this machine reaches.
     rates: Option<&'a Rates>,
@@ -337,13 +337,13 @@ fn subject<'a>(
     let rates = records::rates(&mut lock, runner, rates, arguments.again);
     let open = |records: Records| {
         let choices = Choices::Given { records, rates: rates.clone() };
-        session.open_kernels(&Model { choices, ..model.clone() }, facts)
+        session.tuning_points(&Model { choices, ..model.clone() }, facts)
     };
     let kernels = open(decided.clone())?;
     let (threads, only) = (arguments.threads, &arguments.only);
     let groups = match stage {
-        Decided::InKernel => groups(&kernels, &families, threads, only),
-        Decided::InGraph | Decided::OfKernels => {
+        TuningStage::Kernel => groups(&kernels, &families, threads, only),
+        TuningStage::Graph | TuningStage::Fusion => {
             let undecided = |kernel: &OpenKernel| decided.get(&kernel.key).is_none();
             let kernels: Vec<OpenKernel> = kernels.iter().filter(|own| undecided(own)).cloned().collect();
             questions(&kernels, &families, (stage, threads), only, &|key, setting| {
@@ -392,11 +392,11 @@ impl Subject<'_> {
     /// What is measured, for people.
     fn what(&self) -> String {
         match self.stage {
-            Decided::InGraph => format!("reductions and layouts of {}", self.named()),
-            Decided::OfKernels => {
+            TuningStage::Graph => format!("reductions and layouts of {}", self.named()),
+            TuningStage::Fusion => {
                 format!("kernel fusion of {}{}", self.model.name, self.point.text())
             }
-            Decided::InKernel => format!("kernels of {}", self.named()),
+            TuningStage::Kernel => format!("kernels of {}", self.named()),
         }
     }
 

@@ -1,13 +1,13 @@
 //! What there is to try: the kernels of a model that are one by their key, with their ways, and before that what decides
 //! which kernels there are.
 
-use aoti_compiler::compile::{OpenKernel, OpenWay};
-use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
+use aoti_compiler::compile::{OpenKernel, TuningCandidate};
+use aoti_compiler::schedule::{Records, Setting, TuningKey, TuningStage};
 
 /// Kernels of one key, which are run in one way; or a question whose answers make other kernels, wherever it comes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Group {
-    pub(crate) key: KernelKey,
+    pub(crate) key: TuningKey,
     /// The sizes that the key leaves open: the input and the axis of each, where it is one of an input.
     pub(crate) sizes: Vec<Option<(usize, usize)>>,
     /// The first kernel's name, or what the question is about.
@@ -17,7 +17,7 @@ pub(crate) struct Group {
     /// With each of the other ways, where these make other kernels; else empty.
     pub(crate) others: Vec<Vec<usize>>,
     /// The ways to run them; the first is taken without a record.
-    pub(crate) ways: Vec<OpenWay>,
+    pub(crate) ways: Vec<TuningCandidate>,
     /// The ways that are tried, by position: never the first, which is always measured.
     pub(crate) tried: Vec<usize>,
 }
@@ -115,13 +115,13 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
 }
 
 /// Gives the kernels of a model where one question is answered by a setting.
-type Kernels<'a, E> = dyn Fn(&KernelKey, &Setting) -> Result<Vec<OpenKernel>, E> + 'a;
+type Kernels<'a, E> = dyn Fn(&TuningKey, &Setting) -> Result<Vec<OpenKernel>, E> + 'a;
 
 /// What decides at some time which kernels a model has, where other answers are worth trying, of those names that are wanted.
 pub(crate) fn questions<E>(
     kernels: &[OpenKernel],
     families: &[&str],
-    (decided, threads): (Decided, u16),
+    (decided, threads): (TuningStage, u16),
     only: &[String],
     other: &Kernels<'_, E>,
 ) -> Result<Vec<Group>, E> {
@@ -140,7 +140,7 @@ pub(crate) fn questions<E>(
             let is_wanted = wanted.contains(&way);
             made.push(if is_wanted { other(&question.key, &question.ways[way].setting)? } else { vec![] });
         }
-        let runs: Vec<Vec<(usize, &KernelKey)>> = made.iter().map(|own| run_of(own, families)).collect();
+        let runs: Vec<Vec<(usize, &TuningKey)>> = made.iter().map(|own| run_of(own, families)).collect();
         let keys = |way: usize| sorted(runs[way].iter().map(|(_, key)| *key).collect());
         let tried: Vec<usize> = wanted.into_iter().filter(|way| keys(*way) != keys(0)).collect();
         let Some(first) = tried.first() else { continue };
@@ -169,20 +169,20 @@ pub(crate) fn questions<E>(
 }
 
 /// The kernels of a run, in order.
-fn run_of<'a>(kernels: &'a [OpenKernel], families: &[&str]) -> Vec<(usize, &'a KernelKey)> {
+fn run_of<'a>(kernels: &'a [OpenKernel], families: &[&str]) -> Vec<(usize, &'a TuningKey)> {
     let is_for = |kernel: &&OpenKernel| families.iter().any(|family| kernel.is_for(family));
     kernels.iter().filter(is_for).filter_map(|kernel| Some((kernel.index?, &kernel.key))).collect()
 }
 
-fn sorted(mut keys: Vec<&KernelKey>) -> Vec<&KernelKey> {
+fn sorted(mut keys: Vec<&TuningKey>) -> Vec<&TuningKey> {
     keys.sort_unstable();
     keys
 }
 
 /// What two runs have both, as often as both have it.
-fn common<'a>(keys: Vec<&'a KernelKey>, other: &[&KernelKey]) -> Vec<&'a KernelKey> {
+fn common<'a>(keys: Vec<&'a TuningKey>, other: &[&TuningKey]) -> Vec<&'a TuningKey> {
     let mut left = other.to_vec();
-    let mut is_there = |key: &KernelKey| {
+    let mut is_there = |key: &TuningKey| {
         let at = left.iter().position(|own| *own == key);
         at.map(|at| left.swap_remove(at)).is_some()
     };
@@ -190,9 +190,9 @@ fn common<'a>(keys: Vec<&'a KernelKey>, other: &[&KernelKey]) -> Vec<&'a KernelK
 }
 
 /// Positions of kernels of a run beside some, each of which counts once.
-fn beside(run: &[(usize, &KernelKey)], some: &[&KernelKey]) -> Vec<usize> {
+fn beside(run: &[(usize, &TuningKey)], some: &[&TuningKey]) -> Vec<usize> {
     let mut left = some.to_vec();
-    let mut is_beside = |key: &KernelKey| {
+    let mut is_beside = |key: &TuningKey| {
         let at = left.iter().position(|own| *own == key);
         at.map(|at| left.swap_remove(at)).is_none()
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aoti_build::Sizes;
-use aoti_compiler::compile::OpenWay;
+use aoti_compiler::compile::TuningCandidate;
 use serde_json::{Value, json};
 
 use super::groups::Group;
@@ -28,7 +28,7 @@ pub(crate) struct Circumstances<'a> {
 }
 
 /// Work by kind, each with its amount and price.
-pub(crate) fn parts(way: &OpenWay) -> Value {
+pub(crate) fn parts(way: &TuningCandidate) -> Value {
     let parts = way.parts.iter().map(|(name, amount, price)| ((*name).to_owned(), json!([amount, price])));
     Value::Object(parts.collect())
 }

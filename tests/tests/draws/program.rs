@@ -1,7 +1,7 @@
 //! Programs that draw, and what they draw.
 
 use aoti_compiler::frontend::torch::aten::text::parse;
-use aoti_compiler::frontend::torch::functionalize::decompose;
+use aoti_compiler::frontend::torch::functionalize::functionalize;
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::evaluate;
 use aoti_runtime::{AnyView, DType, DynTensor, Generator, Inline, Model, Workspace};
@@ -58,7 +58,7 @@ impl Program {
     /// Statements in the text form of ATen calls, where `N` is how many numbers are drawn; the result is `%y`.
     pub(crate) fn new(statements: &str) -> Program {
         let text = format!("program {{ {} output %y }}", statements.replace('N', &count().to_string()));
-        let graph = decompose(&parse(&text).expect("the text parses")).expect("it is supported");
+        let graph = functionalize(&parse(&text).expect("the text parses")).expect("it is supported");
         assert_eq!(graph.inputs.last().map(|input| input.role), Some(InputRole::Generator));
         let compiler = if asked().is_some() { batch::compiler() } else { None };
         let code = match compiler {

@@ -18,7 +18,7 @@ use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::{self, Schedule, schedule};
 use aoti_compiler::target::{GpuTarget, Target};
-use aoti_compiler::tuning::{Questions, Records};
+use aoti_compiler::tuning::{Decisions, Records};
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::child::{self, Child, Turn, number};
@@ -133,8 +133,8 @@ fn changed_by_its_text(graph: &Graph) -> Option<String> {
         return Some(own);
     }
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(graph, &target, &mut Questions::default());
-    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &mut Questions::default())
+    let lowered = lower(graph, &target, &mut Decisions::default());
+    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &mut Decisions::default())
         .expect("every access is checked");
     let own = loops::text::print(&lowered);
     if loops::text::parse(&own).ok().as_ref().map(loops::text::print).as_ref() != Some(&own) {
@@ -209,7 +209,7 @@ fn check_schedule<E: std::fmt::Display>(
 ) -> Result<(), String> {
     let (graph, target) = (&case.graph, Target::cpu(&["x86-64-v3"]));
     let scheduled = |records: &Records| {
-        let mut questions = Questions::new(records);
+        let mut questions = Decisions::new(records);
         let lowered = lower(graph, &target, &mut questions);
         let scheduled = schedule(lowered, &graph.ranges(), &target, &mut questions);
         (scheduled.expect("every access is checked").0, questions.into_asked())
@@ -217,8 +217,8 @@ fn check_schedule<E: std::fmt::Display>(
     let (first, asked) = scheduled(&Records::none());
     gives(case, &first, inputs, expected)?;
     let gpu = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
-    let lowered = lower(graph, &gpu, &mut Questions::default());
-    let on_gpu = schedule(lowered, &graph.ranges(), &gpu, &mut Questions::default());
+    let lowered = lower(graph, &gpu, &mut Decisions::default());
+    let on_gpu = schedule(lowered, &graph.ranges(), &gpu, &mut Decisions::default());
     let on_gpu = on_gpu.expect("every access is checked").0;
     gives(case, &on_gpu, inputs, expected).map_err(|message| format!("for a GPU: {message}"))?;
     let mut records = Records::none();

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Facts, Helper, compiler_facts, folder_with, identity, output, outputs, stamps_of, version_text};
-use crate::definition::{Definition, Device, DeviceArguments, Family};
+use crate::definition::{Definition, DeviceArguments, Family};
+use crate::device_class::Device;
 use crate::environment::Environment;
 use crate::find::{self, Launch};
 use crate::gpu::{GpuArchitecture, Scope, gpu_architectures};

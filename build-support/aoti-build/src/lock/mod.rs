@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use aoti_compiler::cost::Rates;
-use aoti_compiler::schedule::{KernelKey, Setting};
+use aoti_compiler::schedule::{Setting, TuningKey};
 use aoti_toolchain::FileLock;
 
 use crate::error::Error;
@@ -44,7 +44,7 @@ const HEAD: &str = "\
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
     /// The kernel.
-    pub kernel: KernelKey,
+    pub kernel: TuningKey,
     /// The class of machines.
     pub machine: String,
     /// Threads that a run had.

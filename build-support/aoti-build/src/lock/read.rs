@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aoti_compiler::from_json;
 use aoti_compiler::json::{FromJson, Map, Value};
-use aoti_compiler::schedule::{KernelKey, Setting};
+use aoti_compiler::schedule::{Setting, TuningKey};
 
 use super::{Lock, Place, Reading, Record, Sizes, VERSION, rates};
 use crate::locate::Location;
@@ -132,7 +132,7 @@ fn record(name: &str, value: Value) -> Result<(Place, Record), String> {
     else {
         return Err("its name is not a kernel, a machine, a number of threads, and sizes if any".to_owned());
     };
-    let kernel = KernelKey::parse(kernel).ok_or("its name does not begin with the key of a kernel")?;
+    let kernel = TuningKey::parse(kernel).ok_or("its name does not begin with the key of a kernel")?;
     let threads = threads.parse::<u16>().ok().filter(|threads| *threads > 0);
     let threads = threads.ok_or("its name has no number of threads")?;
     let sizes = match sizes {

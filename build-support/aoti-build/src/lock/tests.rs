@@ -6,7 +6,7 @@ use std::sync::Arc;
 const CHOICE: &str = "gemm.packed split rows 64 lanes outer grain 65536 block rows 8";
 
 pub(crate) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
-    let kernel = KernelKey::parse(kernel).expect("a key");
+    let kernel = TuningKey::parse(kernel).expect("a key");
     Place { kernel, machine: machine.to_owned(), threads, sizes: Sizes::default() }
 }
 
@@ -122,7 +122,7 @@ fn records_that_make_no_sense_leave_the_others_alone() {
 /// Trap 28: records nest as kernel, machine, threads, and each is of all three.
 #[test]
 fn records_of_other_machines_compilers_and_templates_are_not_used() {
-    let key = |kernel: &str| KernelKey::parse(kernel).expect("a key");
+    let key = |kernel: &str| TuningKey::parse(kernel).expect("a key");
     let usable = two().usable(&[cpu("g++ 12")]);
     assert_eq!(usable.notes, Vec::<String>::new());
     assert_eq!(usable.records.get(&key("ffffffffffffffff")).unwrap().to_string(), CHOICE);
@@ -151,7 +151,7 @@ fn the_machine_with_most_records_and_the_most_threads_count() {
         ["`aoti.lock` has records of `x86_64.v3.amd`, `x86_64.v4.intel`; those of `x86_64.v4.intel` count"]
     );
     let of =
-        |kernel: &str| usable.records.get(&KernelKey::parse(kernel).expect("a key")).unwrap().to_string();
+        |kernel: &str| usable.records.get(&TuningKey::parse(kernel).expect("a key")).unwrap().to_string();
     assert_eq!((of("ffffffffffffffff"), of("0123456789abcdef")), (CHOICE.to_owned(), "loops".to_owned()));
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aoti_compiler::cost::Rates;
-use aoti_compiler::schedule::{KernelKey, Records, Setting};
+use aoti_compiler::schedule::{Records, Setting, TuningKey};
 
 use super::{Lock, Place, Record};
 
@@ -45,7 +45,7 @@ impl Lock {
             // Classes of GPUs have none.
             usable.rates = usable.rates.or_else(|| self.rates_of(&machine).cloned());
             let (mut others, mut compilers, mut old) = (BTreeSet::new(), 0, 0);
-            let mut of_kernels: BTreeMap<&KernelKey, (u16, Vec<&Record>)> = BTreeMap::new();
+            let mut of_kernels: BTreeMap<&TuningKey, (u16, Vec<&Record>)> = BTreeMap::new();
             for (place, record) in self.records.iter().filter(|(place, _)| place.machine == machine) {
                 if kind.compiler.as_ref().is_some_and(|compiler| *compiler != record.compiler) {
                     others.insert(record.compiler.as_str());

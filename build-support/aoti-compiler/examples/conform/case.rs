@@ -13,7 +13,7 @@ use std::path::Path;
 /// Where and why a case failed.
 #[derive(Clone)]
 pub(crate) struct Failure {
-    /// `files`, `import`, `decompose`, `verify`, `text`, `run`, `compare` or `panic`.
+    /// `files`, `import`, `functionalize`, `verify`, `text`, `run`, `compare` or `panic`.
     pub(crate) stage: &'static str,
     /// For people.
     pub(crate) reason: String,
@@ -48,8 +48,8 @@ pub(crate) fn run(name: &str, path: &Path, text: bool) -> Result<(), Failure> {
     let model = std::fs::read(path.join("model.pt2")).map_err(|error| files(error.to_string()))?;
     let program = frontend::torch::program(name, Bytes::from(model))
         .map_err(|diagnostics| Failure::from_diagnostics("import", &diagnostics))?;
-    let graph = frontend::torch::functionalize::decompose(&program)
-        .map_err(|diagnostics| Failure::from_diagnostics("decompose", &diagnostics))?;
+    let graph = frontend::torch::functionalize::functionalize(&program)
+        .map_err(|diagnostics| Failure::from_diagnostics("functionalize", &diagnostics))?;
     graph::verify(&graph).map_err(|diagnostics| Failure::from_diagnostics("verify", &diagnostics))?;
     if text {
         round_trip(&graph)?;

@@ -8,7 +8,7 @@
 // are dropped before the epilogue. A 1x1 convolution of stride 1 without padding reads the input in place.
 //
 // Packed weights are [groups][ceil(OC/groups / kConvRows)][K][kConvRows], K = IC/groups * taps, rows past OC zero;
-// `codegen/pack.rs` writes them. Each output is a sum of chains of about kChain fused multiply-adds over
+// `runplan/pack.rs` writes them. Each output is a sum of chains of about kChain fused multiply-adds over
 // k, whatever the split.
 #pragma once
 

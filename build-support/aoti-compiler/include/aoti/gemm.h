@@ -6,7 +6,7 @@
 // so results do not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU
 // level.
 //
-// Packed B is [ceil(N / kPanelOf<S>)][K][kPanelOf<S>], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it. Its
+// Packed B is [ceil(N / kPanelOf<S>)][K][kPanelOf<S>], columns past N zero, 64-byte aligned; `runplan/pack.rs` writes it. Its
 // elements are of type S, or of a narrower type W (a half type, or i8): those are fewer bytes, and widened where they are read.
 // Register blocking and operand order follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication".
 #pragma once

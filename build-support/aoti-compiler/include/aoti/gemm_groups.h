@@ -1,5 +1,5 @@
 // Matrix products with weights that are stored as whole numbers of a few bits, in groups along the depth: each group of a column has a
-// scale, and a number that is added to all of its numbers before they are scaled. `codegen/group_panels.rs` writes them.
+// scale, and a number that is added to all of its numbers before they are scaled. `runplan/group_panels.rs` writes them.
 //
 // Packed B begins with 64 bytes of which the first two words are bits of a number (4 or 8) and rows of a group. Panels of kPanel
 // columns follow, each a list of groups: kPanel scales (f32), kPanel least numbers (i16), and rows of unsigned numbers. In a row of

@@ -8,7 +8,7 @@
 // last; everything else is read where it lies.
 //
 // Packed weights are, for each group of OC output and IC input channels, [ceil(OC / kPanel)][taps][IC][kPanel], channels past
-// OC zero; `codegen/pack.rs` writes them. Each
+// OC zero; `runplan/pack.rs` writes them. Each
 // output is a sum of chains of at most kChain fused multiply-adds over taps and channels, whatever the split.
 #pragma once
 

@@ -3,7 +3,7 @@
 // adds: every output pixel collects the taps that reach it, at most one product each, in order of the taps.
 //
 // Packed weights are conv.h's for OC * taps output channels: the model's [IC][OC / groups][taps] weight, per group
-// transposed to [OC / groups * taps][IC / groups]; `codegen/pack.rs` writes them. Vectors run over pixels of equal stride
+// transposed to [OC / groups * taps][IC / groups]; `runplan/pack.rs` writes them. Vectors run over pixels of equal stride
 // phase, which are consecutive in the products.
 #pragma once
 

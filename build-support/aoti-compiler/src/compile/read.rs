@@ -4,14 +4,14 @@ use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::custom::{Operator, Operators};
 use crate::frontend::{ModelFile, read_with};
 use crate::graph::Graph;
-use crate::loops::bounds::Outside;
+use crate::loops::bounds::OutOfBounds;
 
 /// Why a graph cannot be compiled.
 pub(super) enum Stop {
     /// It is refused.
     Refused(Diagnostics),
     /// A stage failed.
-    Outside(Outside),
+    OutOfBounds(OutOfBounds),
 }
 
 impl From<Diagnostics> for Stop {
@@ -20,9 +20,9 @@ impl From<Diagnostics> for Stop {
     }
 }
 
-impl From<Outside> for Stop {
-    fn from(outside: Outside) -> Stop {
-        Stop::Outside(outside)
+impl From<OutOfBounds> for Stop {
+    fn from(outside: OutOfBounds) -> Stop {
+        Stop::OutOfBounds(outside)
     }
 }
 
@@ -42,6 +42,6 @@ pub(super) fn read<T>(
     match read_with(name, model, &operators, then) {
         Ok(value) => Ok(value),
         Err(Stop::Refused(findings)) => Err(findings),
-        Err(Stop::Outside(outside)) => panic!("{outside}"),
+        Err(Stop::OutOfBounds(outside)) => panic!("{outside}"),
     }
 }

@@ -6,7 +6,7 @@ mod model;
 mod peaks;
 mod split;
 
-pub use model::{Cost, Facts, Item, Prices};
+pub use model::{Cost, CostModel, Facts, WorkKind};
 pub use peaks::Rates;
 pub(crate) use split::FORK_JOIN;
-pub use split::Shares;
+pub use split::WorkSplit;

@@ -1,7 +1,7 @@
 //! What a class of machines reaches, as `tune` measured it on one of them: whole numbers, so that builds by them are the same
 //! everywhere.
 
-use super::{Item, Prices};
+use super::{CostModel, WorkKind};
 use crate::dtype::DType;
 use crate::json_fields;
 
@@ -36,11 +36,12 @@ impl Rates {
     }
 
     /// What kinds of work cost that take as long as what they read.
-    pub(super) fn prices(&self) -> Vec<(Item, f64)> {
+    pub(super) fn prices(&self) -> Vec<(WorkKind, f64)> {
         let memory = Some(self.memory_mb_per_s);
         let own = self.caches.iter().take(OWN_LEVELS).next_back().map(|(_, rate)| *rate);
         let shared = self.caches.iter().skip(OWN_LEVELS).next_back().map(|(_, rate)| *rate);
-        let places = [(Item::Weight, memory), (Item::SharedWeight, shared), (Item::NearWeight, own)];
+        let places =
+            [(WorkKind::DramWeight, memory), (WorkKind::LlcWeight, shared), (WorkKind::L2Weight, own)];
         places.into_iter().filter_map(|(item, rate)| Some((item, self.element(rate?)))).collect()
     }
 
@@ -52,10 +53,10 @@ impl Rates {
     }
 }
 
-impl Prices {
+impl CostModel {
     /// These on machines that reach so much.
     #[must_use]
-    pub fn measured(self, rates: Option<&Rates>) -> Prices {
+    pub fn measured(self, rates: Option<&Rates>) -> CostModel {
         let own = rates.map(Rates::prices).unwrap_or_default();
         own.into_iter().fold(self, |prices, (item, price)| prices.with(item, price))
     }
@@ -73,23 +74,26 @@ mod tests {
 
     #[test]
     fn weights_cost_what_it_takes_to_read_them_from_where_they_are() {
-        let prices = Prices::TYPICAL.measured(Some(&rates()));
+        let prices = CostModel::TYPICAL.measured(Some(&rates()));
         let of = |item| prices.of(item);
-        assert_eq!((of(Item::Weight), of(Item::SharedWeight), of(Item::NearWeight)), (12.5, 5.0, 2.0));
-        let others = Item::ALL
+        assert_eq!(
+            (of(WorkKind::DramWeight), of(WorkKind::LlcWeight), of(WorkKind::L2Weight)),
+            (12.5, 5.0, 2.0)
+        );
+        let others = WorkKind::ALL
             .into_iter()
-            .filter(|item| ![Item::Weight, Item::SharedWeight, Item::NearWeight].contains(item));
-        others.for_each(|item| assert_eq!(of(item), Prices::TYPICAL.of(item), "{}", item.name()));
-        assert_eq!(Prices::TYPICAL.measured(None), Prices::TYPICAL);
+            .filter(|item| ![WorkKind::DramWeight, WorkKind::LlcWeight, WorkKind::L2Weight].contains(item));
+        others.for_each(|item| assert_eq!(of(item), CostModel::TYPICAL.of(item), "{}", item.name()));
+        assert_eq!(CostModel::TYPICAL.measured(None), CostModel::TYPICAL);
     }
 
     #[test]
     fn a_machine_without_shared_caches_has_typical_prices_for_them() {
         let rates = Rates { caches: vec![(32 << 10, 100_000)], ..rates() };
         assert_eq!(rates.shared_bytes(), 0);
-        let prices = Prices::TYPICAL.measured(Some(&rates));
-        assert_eq!(prices.of(Item::SharedWeight), Prices::TYPICAL.of(Item::SharedWeight));
-        assert_eq!(prices.of(Item::NearWeight), 5.0, "of the only cache");
+        let prices = CostModel::TYPICAL.measured(Some(&rates));
+        assert_eq!(prices.of(WorkKind::LlcWeight), CostModel::TYPICAL.of(WorkKind::LlcWeight));
+        assert_eq!(prices.of(WorkKind::L2Weight), 5.0, "of the only cache");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) const FORK_JOIN: u32 = constants::FORK_JOIN as u32;
 
 /// Work of which threads get parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shares {
+pub struct WorkSplit {
     /// All of it.
     pub work: i64,
     /// How much is worth a thread where these take [`FORK_JOIN`] to begin and end.
@@ -23,10 +23,10 @@ pub struct Shares {
     pub is_loop: bool,
 }
 
-impl Shares {
+impl WorkSplit {
     /// Work that is one thread's.
-    pub fn none() -> Shares {
-        Shares { work: 1, enough: 1, unit: 1, is_loop: false }
+    pub fn none() -> WorkSplit {
+        WorkSplit { work: 1, enough: 1, unit: 1, is_loop: false }
     }
 
     /// Parts, each of which is worth a thread.
@@ -61,26 +61,26 @@ mod tests {
     fn parts_are_as_runs_cut_them() {
         let parts = |tenths: i64, more_threads| {
             let facts = Facts { more_threads, ..Facts::default() };
-            Shares { work: tenths * 100, enough: 1000, unit: 10, is_loop: false }.parts(facts)
+            WorkSplit { work: tenths * 100, enough: 1000, unit: 10, is_loop: false }.parts(facts)
         };
         let of_two = [5, 19, 20, 30, 70, 80, 120, 160, 230, 240, 1000].map(|tenths| parts(tenths, 1));
         assert_eq!(of_two, [1, 1, 2, 2, 2, 2, 2, 4, 4, 6, 8]);
         assert_eq!((parts(70, 2), parts(200, 2), parts(70, 0)), (3, 3, 1));
-        assert_eq!(Shares::none().parts(Facts { more_threads: 3, ..Facts::default() }), 1);
+        assert_eq!(WorkSplit::none().parts(Facts { more_threads: 3, ..Facts::default() }), 1);
     }
 
     #[test]
     fn less_work_is_worth_a_thread_that_is_near() {
-        let shares = Shares { work: 4000, enough: 4096, unit: 10, is_loop: false };
+        let shares = WorkSplit { work: 4000, enough: 4096, unit: 10, is_loop: false };
         let parts = |fork_join_ns| shares.parts(Facts { more_threads: 3, fork_join_ns, ..Facts::default() });
         assert_eq!([0, 1024, 512, 256, 64, 8, 4096].map(parts), [1, 1, 1, 3, 4, 16, 1]);
         let of_loop = |fork_join_ns| {
             let facts = Facts { more_threads: 3, fork_join_ns, ..Facts::default() };
-            Shares { work: 40000, is_loop: true, ..shares }.parts(facts)
+            WorkSplit { work: 40000, is_loop: true, ..shares }.parts(facts)
         };
         assert_eq!([0, 1024, 256, 8, 4096].map(of_loop), [4, 4, 4, 4, 2]);
         assert_eq!(
-            Shares { unit: 2000, ..shares }.busy(Facts {
+            WorkSplit { unit: 2000, ..shares }.busy(Facts {
                 more_threads: 3,
                 fork_join_ns: 8,
                 ..Facts::default()

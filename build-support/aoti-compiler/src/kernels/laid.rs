@@ -2,8 +2,8 @@
 
 use super::mapping::Block;
 use super::mapping::{CpuMapping, GpuMapping, Grain, Lanes, Mapping, Rows, Split, Tile};
-use super::{Choice, attention, axis_ops, conv, gemm, index_width, nest};
-use crate::cost::{Cost, Item, Shares};
+use super::{Selection, attention, axis_ops, conv, gemm, index_width, nest};
+use crate::cost::{Cost, WorkKind, WorkSplit};
 use crate::loops::{Kernel, KernelKind, Program};
 use crate::symbolic::{Expr, NoRanges, Ranges};
 use crate::target::{CpuTarget, GpuTarget, Target};
@@ -14,7 +14,7 @@ pub(super) const TYPICAL_EXTENT: f64 = 64.0;
 const MANY_THREADS: i64 = 64;
 
 /// A kernel laid over a machine.
-pub(crate) struct Laid {
+pub(crate) struct Mapped {
     pub(crate) mapping: Mapping,
     /// How many times the choice's multiply-adds of register tiles these take.
     pub(super) factor: f64,
@@ -23,24 +23,24 @@ pub(crate) struct Laid {
     /// Whether there is another mapping from which it differs only in what several threads share.
     pub(crate) is_shared: bool,
     /// How threads share it, where that is known.
-    pub(crate) shares: Option<Shares>,
+    pub(crate) shares: Option<WorkSplit>,
 }
 
-impl Laid {
-    pub(super) fn of(mapping: CpuMapping) -> Laid {
-        Laid::plain(Mapping::Cpu(mapping))
+impl Mapped {
+    pub(super) fn of(mapping: CpuMapping) -> Mapped {
+        Mapped::plain(Mapping::Cpu(mapping))
     }
 
     /// A mapping that adds nothing to what the choice costs.
-    fn plain(mapping: Mapping) -> Laid {
-        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false, shares: None }
+    fn plain(mapping: Mapping) -> Mapped {
+        Mapped { mapping, factor: 1.0, extra: Cost::default(), is_shared: false, shares: None }
     }
 
     /// What a choice costs that is laid so.
     pub(crate) fn cost(&self, choice: &Cost) -> Cost {
-        let products = choice.amount(Item::Multiply);
+        let products = choice.amount(WorkKind::VectorFma);
         let times = if products > 0.0 { products } else { 1.0 };
-        choice.and(Item::Multiply, products * (self.factor - 1.0)).plus(&self.extra.times(times))
+        choice.and(WorkKind::VectorFma, products * (self.factor - 1.0)).plus(&self.extra.times(times))
     }
 }
 
@@ -61,10 +61,10 @@ pub(crate) fn keeps_rows_in_registers(
 pub(crate) fn map(
     program: &Program,
     kernel: &Kernel,
-    choice: &Choice,
+    choice: &Selection,
     ranges: &dyn Ranges,
     target: &Target,
-) -> Vec<Laid> {
+) -> Vec<Mapped> {
     match target {
         Target::Cpu(cpu) => {
             let (mut all, total) = on_processor(program, kernel, choice, (target, cpu));
@@ -74,7 +74,7 @@ pub(crate) fn map(
         Target::Gpu(gpu) => {
             let laid = |mapping| {
                 let extra = nest::simt::cost(program, kernel, &mapping);
-                Laid { extra, ..Laid::plain(Mapping::Gpu(mapping)) }
+                Mapped { extra, ..Mapped::plain(Mapping::Gpu(mapping)) }
             };
             on_gpu(program, kernel, choice, ranges, (target, gpu)).into_iter().map(laid).collect()
         }
@@ -85,9 +85,9 @@ pub(crate) fn map(
 fn on_processor(
     program: &Program,
     kernel: &Kernel,
-    choice: &Choice,
+    choice: &Selection,
     (target, cpu): (&Target, &CpuTarget),
-) -> (Vec<Laid>, Expr) {
+) -> (Vec<Mapped>, Expr) {
     match &kernel.kind {
         KernelKind::Nest(own) => nest::cpu::map(program, kernel, own, cpu),
         KernelKind::MatMul(matmul) => gemm::on_processor(matmul, choice.algorithm, cpu),
@@ -97,7 +97,7 @@ fn on_processor(
         KernelKind::Extern(_) => {
             let grain = Grain { enough: cpu.thread_work, unit: Expr::int(1) };
             let (split, lanes, block) = (Split::Template, Lanes::One, Block::Typical);
-            (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], Expr::int(1))
+            (vec![Mapped::of(CpuMapping { split, lanes, grain, block, rows: None })], Expr::int(1))
         }
         KernelKind::Rows(rows) => axis_ops::on_processor(rows, cpu),
     }
@@ -107,7 +107,7 @@ fn on_processor(
 fn on_gpu(
     program: &Program,
     kernel: &Kernel,
-    choice: &Choice,
+    choice: &Selection,
     ranges: &dyn Ranges,
     (target, gpu): (&Target, &GpuTarget),
 ) -> Vec<GpuMapping> {
@@ -129,35 +129,35 @@ fn on_gpu(
 }
 
 /// How threads share all the work, where it is known: of units each is one thread's.
-fn shares(kernel: &Kernel, laid: &Laid, total: &Expr) -> Option<Shares> {
+fn shares(kernel: &Kernel, laid: &Mapped, total: &Expr) -> Option<WorkSplit> {
     let Mapping::Cpu(CpuMapping { split, grain, .. }) = &laid.mapping else { return None };
     let unit = match split {
-        Split::Serial => return Some(Shares::none()),
+        Split::Serial => return Some(WorkSplit::none()),
         Split::Axes(_) | Split::Chunks(_) => grain.unit.as_int()?,
         // The unit is all there is.
         Split::RowsFrom(_) | Split::Template => 1,
     };
     let is_loop = matches!(kernel.kind, KernelKind::Nest(_));
-    Some(Shares { work: total.as_int()?, enough: grain.enough, unit, is_loop })
+    Some(WorkSplit { work: total.as_int()?, enough: grain.enough, unit, is_loop })
 }
 
 /// A mapping, and the same with more or less work that is worth a thread, where that changes anything.
-pub(super) fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
+pub(super) fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Mapped> {
     let enough = typical.grain.enough;
-    let mut all = vec![Laid::of(typical.clone())];
+    let mut all = vec![Mapped::of(typical.clone())];
     for other in [enough / 4, enough * 4, enough * 16] {
         let (least, most) = (enough.min(other), enough.max(other));
         // Where either way all of it is one thread's, or all threads have enough, nothing changes.
         if total.as_int().is_none_or(|total| total >= least && total / MANY_THREADS < most) {
             let grain = Grain { enough: other, unit: typical.grain.unit.clone() };
-            all.push(Laid { is_shared: true, ..Laid::of(CpuMapping { grain, ..typical.clone() }) });
+            all.push(Mapped { is_shared: true, ..Mapped::of(CpuMapping { grain, ..typical.clone() }) });
         }
     }
     all
 }
 
 /// Ways of a kernel whose template has no cost of its own: so much work of a kind.
-pub(super) fn costing(mut all: Vec<Laid>, item: Item, total: &Expr) -> Vec<Laid> {
+pub(super) fn costing(mut all: Vec<Mapped>, item: WorkKind, total: &Expr) -> Vec<Mapped> {
     let typical = |_| Some(Expr::int(TYPICAL_EXTENT as i64));
     let total = total.substitute(&typical, &NoRanges).as_int().unwrap_or(1) as f64;
     all.iter_mut().for_each(|laid| laid.extra = Cost::of(item, total));

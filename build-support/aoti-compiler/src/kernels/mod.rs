@@ -30,7 +30,7 @@ pub use weight_form::{Expansion, Form, PackedOperand, Packing};
 
 use self::launch::Launches;
 use self::mapping::GpuMapping;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::loops::{Elsewhere, Kernel, KernelKind, Program};
 use crate::symbolic::Expr;
 use crate::target::{MathLibrary, Target};
@@ -182,7 +182,7 @@ impl Algorithm {
 
 /// How a kernel is computed.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Choice {
+pub struct Selection {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
     /// Constants that it reads in another form than the graph's.
@@ -195,7 +195,7 @@ pub struct Choice {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
     /// The choice.
-    pub choice: Choice,
+    pub choice: Selection,
     /// Its cost; nothing where there is no other.
     pub cost: Cost,
 }
@@ -229,7 +229,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
 }
 
 fn only(algorithm: &'static Algorithm, scratch: Scratch) -> Candidate {
-    Candidate { choice: Choice { algorithm, packed: vec![], scratch }, cost: Cost::default() }
+    Candidate { choice: Selection { algorithm, packed: vec![], scratch }, cost: Cost::default() }
 }
 
 /// A size for the comparison of costs.
@@ -238,7 +238,7 @@ fn typical(size: &Expr) -> f64 {
 }
 
 /// Where weights are when a run needs them: few stay near a core.
-fn kind_of_weights(program: &Program, target: &Target) -> Item {
+fn kind_of_weights(program: &Program, target: &Target) -> WorkKind {
     let bytes: usize = program.constants.values().map(|constant| constant.data.len()).sum();
     target.weight(bytes)
 }

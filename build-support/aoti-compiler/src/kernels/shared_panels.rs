@@ -5,7 +5,7 @@
 //! costs a lookup of few rows little beside the product, whereas a product that packs the constant in each run reads it twice.
 
 use super::weight_form::PANEL_BYTES;
-use super::{Choice, Form, PackedOperand, Packing};
+use super::{Form, PackedOperand, Packing, Selection};
 use crate::graph::{BinaryOp, Scalar};
 use crate::loops::{
     Access, Axis, BufferId, Effect, Kernel, KernelId, KernelKind, Nest, Program, Stage, Storage, Term,
@@ -60,7 +60,7 @@ impl Panels {
 }
 
 /// Lets loops read the panels that products have of the same constants.
-pub(crate) fn share_panels(program: &Program, choices: &mut PrimaryMap<KernelId, Choice>) {
+pub(crate) fn share_panels(program: &Program, choices: &mut PrimaryMap<KernelId, Selection>) {
     for form in shared(program, choices) {
         for (id, kernel) in &program.kernels {
             if matches!(kernel.kind, KernelKind::Nest(_)) && kernel.reads().contains(&form.buffer) {
@@ -71,7 +71,7 @@ pub(crate) fn share_panels(program: &Program, choices: &mut PrimaryMap<KernelId,
 }
 
 /// The constants for which the rule holds, in the form of their products.
-fn shared(program: &Program, choices: &PrimaryMap<KernelId, Choice>) -> Vec<PackedOperand> {
+fn shared(program: &Program, choices: &PrimaryMap<KernelId, Selection>) -> Vec<PackedOperand> {
     let mut forms: BTreeMap<BufferId, &PackedOperand> = BTreeMap::new();
     let is_large = |operand: &&PackedOperand| {
         let Storage::Constant(id) = program.buffers[operand.buffer].storage else { return false };

@@ -223,7 +223,7 @@ fn constant_right_operands_are_packed_once() {
     )
     .unwrap_or_else(|error| panic!("{error}"));
     let target = Target::cpu(&["x86-64-v3"]);
-    let choices: Vec<Choice> = program
+    let choices: Vec<Selection> = program
         .kernels
         .values()
         .map(|kernel| candidates(&program, kernel, &target).swap_remove(0).choice)

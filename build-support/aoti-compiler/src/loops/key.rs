@@ -4,20 +4,20 @@ use super::text::print_kernel;
 use super::{BufferId, Kernel, Program, Storage};
 use crate::graph::text::bracketed;
 use crate::target::Target;
-use crate::tuning::{KernelKey, Roles, kind_of};
+use crate::tuning::{Roles, TuningKey, kind_of};
 use std::fmt::Write;
 
-impl KernelKey {
+impl TuningKey {
     /// The key of a kernel.
-    pub fn of(program: &Program, kernel: &Kernel, target: &Target) -> KernelKey {
-        KernelKey::with_sizes(program, &[kernel], target).0
+    pub fn of(program: &Program, kernel: &Kernel, target: &Target) -> TuningKey {
+        TuningKey::with_sizes(program, &[kernel], target).0
     }
 
     /// The key of a kernel, or of two that may become one, and the sizes that it leaves open: positions among the symbols
     /// of the program, in the order of their roles. Kernels of one key have as many, each of the same meaning.
-    pub fn with_sizes(program: &Program, kernels: &[&Kernel], target: &Target) -> (KernelKey, Vec<usize>) {
+    pub fn with_sizes(program: &Program, kernels: &[&Kernel], target: &Target) -> (TuningKey, Vec<usize>) {
         let (text, sizes) = canonical(program, kernels, target);
-        (KernelKey::digest(&text), sizes)
+        (TuningKey::digest(&text), sizes)
     }
 
     /// The key of another question of some kind about a kernel than how it runs.
@@ -26,9 +26,9 @@ impl KernelKey {
         program: &Program,
         kernel: &Kernel,
         target: &Target,
-    ) -> (KernelKey, Vec<usize>) {
+    ) -> (TuningKey, Vec<usize>) {
         let (text, sizes) = canonical(program, &[kernel], target);
-        (KernelKey::digest(&format!("{what}\n{text}")), sizes)
+        (TuningKey::digest(&format!("{what}\n{text}")), sizes)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::kernels;
 use crate::loops::Channels;
 use crate::symbolic::{Expr, Symbol};
 use crate::target::{Target, templates};
-use crate::tuning::Questions;
+use crate::tuning::Decisions;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Channels side by side, of which a thread reads several at a time.
@@ -42,7 +42,7 @@ impl Layouts {
         graph: &Graph,
         target: &Target,
         (attentions, bytes): (&Attentions, &Bytes),
-        questions: &mut Questions,
+        questions: &mut Decisions,
     ) -> Layouts {
         let mut last: SecondaryMap<ValueId, bool> = SecondaryMap::new();
         let (producers, uses) = (graph.producers(), count_uses(graph));
@@ -228,7 +228,7 @@ mod tests {
     use crate::lower::lower;
     use crate::schedule::Setting;
     use crate::target::{GpuTarget, Target};
-    use crate::tuning::{Question, Questions, Records};
+    use crate::tuning::{Decisions, Records, TuningPoint};
 
     fn lowered(body: &str, target: &Target) -> Program {
         let text = format!(
@@ -244,7 +244,7 @@ mod tests {
               {body}
             }}"
         );
-        lower(&parse(&text).unwrap_or_else(|error| panic!("{error}")), target, &mut Questions::default())
+        lower(&parse(&text).unwrap_or_else(|error| panic!("{error}")), target, &mut Decisions::default())
     }
 
     fn gpu() -> Target {
@@ -310,7 +310,7 @@ mod tests {
                 }}"
             );
             let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
-            convolutions(&lower(&graph, target, &mut Questions::default()))[0].0
+            convolutions(&lower(&graph, target, &mut Decisions::default()))[0].0
         };
         assert_eq!(read(32, 64, &gpu()), Channels::Last);
         assert_eq!(read(3, 200, &gpu()), Channels::First, "a thread reads several channels at a time");
@@ -405,8 +405,8 @@ mod tests {
         parse(&text).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn asked(graph: &Graph, target: &Target, records: &Records) -> (Program, Vec<Question>) {
-        let mut questions = Questions::new(records);
+    fn asked(graph: &Graph, target: &Target, records: &Records) -> (Program, Vec<TuningPoint>) {
+        let mut questions = Decisions::new(records);
         let program = lower(graph, target, &mut questions);
         assert_eq!(crate::loops::verify(&program), Vec::<String>::new());
         (program, questions.into_asked())
@@ -435,7 +435,7 @@ mod tests {
                 assert_eq!(asked(&graph, &target, &records).0, first, "the first is the default");
             }
             let before = "input %z \"z\": f32[7]\n%q: f32[7] = neg %z\noutput %q \"q\"";
-            let keys = |own: &[Question]| own.iter().map(|own| own.key.clone()).collect::<Vec<_>>();
+            let keys = |own: &[TuningPoint]| own.iter().map(|own| own.key.clone()).collect::<Vec<_>>();
             let other = asked(&apart("another", before), &target, &Records::none()).1;
             assert_eq!(keys(&other), keys(&questions), "names and numbers are no part of a key");
         }

@@ -20,7 +20,7 @@ use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Access, Buffer, BufferId, Index, Program, Step, Storage};
 use crate::symbolic::RangeTable;
 use crate::target::Target;
-use crate::tuning::Questions;
+use crate::tuning::Decisions;
 use attention::Attentions;
 use bytes::Bytes;
 use cranelift_entity::SecondaryMap;
@@ -28,7 +28,7 @@ use indexmap::IndexMap;
 use layout::Layouts;
 
 /// Lowers a graph for a target.
-pub fn lower(graph: &Graph, target: &Target, questions: &mut Questions) -> Program {
+pub fn lower(graph: &Graph, target: &Target, questions: &mut Decisions) -> Program {
     let mut program = Program {
         name: graph.name.clone(),
         symbols: graph.symbols.clone(),
@@ -103,7 +103,7 @@ struct Scope<'a> {
     ranges: &'a RangeTable,
     target: &'a Target,
     /// What is decided as records say.
-    questions: &'a mut Questions,
+    questions: &'a mut Decisions,
     /// The buffer that holds a value, for values that have one.
     homes: SecondaryMap<ValueId, Option<BufferId>>,
     /// Position of the node that makes a value.
@@ -126,7 +126,7 @@ impl<'a> Scope<'a> {
         graph: &'a Graph,
         program: &'a mut Program,
         (ranges, target): (&'a RangeTable, &'a Target),
-        questions: &'a mut Questions,
+        questions: &'a mut Decisions,
         homes: SecondaryMap<ValueId, Option<BufferId>>,
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {

@@ -4,11 +4,11 @@
 //! Values are in one part where an operator reads or writes both: then it walks over them in one order, or turns elements.
 
 use super::turning;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::loops::Channels;
 use crate::target::Target;
-use crate::tuning::{Answer, Config, KernelKey, Questions};
+use crate::tuning::{Alternative, Config, Decisions, TuningKey};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeMap;
 
@@ -54,23 +54,23 @@ fn touched(node: &Node) -> impl Iterator<Item = ValueId> + '_ {
 
 impl Neighbourhood {
     /// Where the channels of its values are.
-    pub(super) fn channels(&self, graph: &Graph, target: &Target, questions: &mut Questions) -> Channels {
+    pub(super) fn channels(&self, graph: &Graph, target: &Target, questions: &mut Decisions) -> Channels {
         let mut own: SecondaryMap<ValueId, bool> = SecondaryMap::new();
         self.values.iter().for_each(|value| own[*value] = true);
         let nodes: Vec<&Node> =
             graph.nodes.iter().filter(|node| touched(node).any(|value| own[value])).collect();
         let work = turning::work(graph, &own) as f64;
         let turned = if target.pays_for_turning() { turning::elements(graph, &own) as f64 } else { 0.0 };
-        let last = Cost::of(Item::Multiply, work).and(Item::Turned, turned);
-        let first = Cost::of(Item::Multiply, APART * work);
+        let last = Cost::of(WorkKind::VectorFma, work).and(WorkKind::TransposedAccess, turned);
+        let first = Cost::of(WorkKind::VectorFma, APART * work);
         let prices = target.prices();
         let places = if prices.total(&last) <= prices.total(&first) {
             [(Channels::Last, last), (Channels::First, first)]
         } else {
             [(Channels::First, first), (Channels::Last, last)]
         };
-        let answers = places.map(|(place, cost)| Answer::new(Config::new(place.name()), cost)).to_vec();
-        let key = KernelKey::of_nodes("channels", graph, (&nodes, &self.values), target);
+        let answers = places.map(|(place, cost)| Alternative::new(Config::new(place.name()), cost)).to_vec();
+        let key = TuningKey::of_nodes("channels", graph, (&nodes, &self.values), target);
         let recorded = questions.ask(key, answers, || about(graph, &nodes));
         places[recorded.unwrap_or(0)].0
     }

@@ -10,11 +10,11 @@ mod squares;
 
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use super::{cse, dce};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
 use crate::symbolic::Expr;
-use crate::target::{ProductSplits, Splits, Target};
-use crate::tuning::{Answer, Config, KernelKey, Questions};
+use crate::target::{SplitKPolicy, SplitPolicy, Target};
+use crate::tuning::{Alternative, Config, Decisions, TuningKey};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use parts::split_reduction;
 use squares::Squares;
@@ -27,7 +27,7 @@ pub(crate) const PARTS: &str = "parts";
 const CLOSE: i64 = 4;
 
 /// Splits long sums for a target.
-pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions) -> Graph {
+pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions) -> Graph {
     let splits = target.splits();
     let graph = everywhere(graph, &mut |graph, ranges| {
         let reads = Reads::of(graph);
@@ -49,7 +49,7 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
             } else {
                 None
             }?;
-            let key = || KernelKey::of_nodes("parts", rewriter.builder.graph(), (&[node], &[]), target);
+            let key = || TuningKey::of_nodes("parts", rewriter.builder.graph(), (&[node], &[]), target);
             let about = || format!("sums of {}", rewriter.builder.graph().name_of(node));
             let cut = sum.decide(key, about, questions)?;
             sum.split(&mut rewriter.builder, node, cut).map(|value| vec![value])
@@ -121,9 +121,9 @@ impl Sum {
     /// How it is cut: as a record says or as is thought to be better.
     fn decide(
         &self,
-        key: impl FnOnce() -> (KernelKey, Vec<usize>),
+        key: impl FnOnce() -> (TuningKey, Vec<usize>),
         about: impl FnOnce() -> String,
-        questions: &mut Questions,
+        questions: &mut Decisions,
     ) -> Option<Cut> {
         let cut = |busy: i64, long: i64| self.cut(busy.min(long));
         let typical = if self.is_typical { cut(self.busy, self.long) } else { None };
@@ -149,12 +149,14 @@ impl Sum {
     }
 
     /// A cut as an answer. More parts than typical are more work for one thread.
-    fn answer(&self, cut: Option<Cut>, typical: Option<Cut>) -> Answer {
-        let Some(Cut { parts, .. }) = cut else { return Answer::new(Config::new(PARTS).with(1), self.work) };
+    fn answer(&self, cut: Option<Cut>, typical: Option<Cut>) -> Alternative {
+        let Some(Cut { parts, .. }) = cut else {
+            return Alternative::new(Config::new(PARTS).with(1), self.work);
+        };
         let between = 2.0 * parts as f64 * self.results as f64;
-        let cost = self.work.and(Item::Access, between).and_kernel();
+        let cost = self.work.and(WorkKind::Access, between).and_kernel();
         let is_shared = typical.is_none_or(|typical| parts > typical.parts);
-        Answer { is_shared, ..Answer::new(Config::new(PARTS).with(parts), cost) }
+        Alternative { is_shared, ..Alternative::new(Config::new(PARTS).with(parts), cost) }
     }
 
     /// The sum of parts.
@@ -208,7 +210,7 @@ fn reduction(
     builder: &Builder,
     node: &Node,
     (op, axes): (ReduceOp, &[usize]),
-    splits: &Splits,
+    splits: &SplitPolicy,
 ) -> Option<Sum> {
     let ty = builder.ty(node.inputs[0]);
     let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
@@ -230,7 +232,7 @@ fn reduction(
         kind: Kind::Reduction(op),
         axes: axes.iter().map(|axis| (*axis, shape[*axis])).collect(),
         shape,
-        work: Cost::of(Item::Access, elements as f64),
+        work: Cost::of(WorkKind::Access, elements as f64),
         results,
         inner,
         is_typical: elements >= splits.elements && busy >= splits.fewest,
@@ -257,7 +259,7 @@ fn joined(sizes: &[i64], axes: &[usize]) -> Option<(Vec<i64>, Vec<usize>)> {
 }
 
 /// A product of few tiles and long sums, which may be the sum of products of parts of its depth.
-fn product(rewriter: &Rewriter, node: &Node, splits: &ProductSplits) -> Option<Sum> {
+fn product(rewriter: &Rewriter, node: &Node, splits: &SplitKPolicy) -> Option<Sum> {
     let [a, b] = *node.inputs.as_slice() else { return None };
     // Weights are packed for a product as it is.
     if [a, b].into_iter().any(|factor| is_constant(rewriter, factor)) {
@@ -284,7 +286,7 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &ProductSplits) -> Option<S
         kind: Kind::Product,
         shape: vec![],
         axes: vec![(left.len() - 1, *depth)],
-        work: Cost::of(Item::Multiply, products as f64),
+        work: Cost::of(WorkKind::VectorFma, products as f64),
         results,
         inner: *depth,
         is_typical: products >= splits.products && units < splits.enough,

@@ -272,9 +272,9 @@ fn libraries_are_looked_for_under_the_names_of_the_header() {
     for library in MathLibrary::ALL {
         let header = match library {
             MathLibrary::CublasLt | MathLibrary::HipblasLt => {
-                include_str!("../../../include/aoti/gpu/library.h")
+                include_str!("../../include/aoti/gpu/library.h")
             }
-            MathLibrary::OpenBlas | MathLibrary::OneDnn => include_str!("../../../include/aoti/blas.h"),
+            MathLibrary::OpenBlas | MathLibrary::OneDnn => include_str!("../../include/aoti/blas.h"),
         };
         for file in library.files() {
             assert!(header.contains(&format!("\"{file}\"")), "{file}");

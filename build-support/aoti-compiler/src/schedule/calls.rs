@@ -11,7 +11,7 @@ use super::uses::{operands, operands_mut, takes_whole};
 use crate::graph::ranges_of;
 use crate::kernels::launch::Launch;
 use crate::kernels::mapping::Mapping;
-use crate::kernels::{Choice, PackedOperand, read_panels};
+use crate::kernels::{PackedOperand, Selection, read_panels};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Storage};
 use crate::symbolic::{Expr, Ranges, Symbol, SymbolKind};
 use crate::target::Target;
@@ -48,7 +48,7 @@ pub struct Argument {
 pub(super) fn of_kernels(
     program: &Program,
     target: &Target,
-    (choices, mappings): (&PrimaryMap<KernelId, Choice>, &PrimaryMap<KernelId, Mapping>),
+    (choices, mappings): (&PrimaryMap<KernelId, Selection>, &PrimaryMap<KernelId, Mapping>),
     launches: &PrimaryMap<KernelId, Vec<Launch>>,
 ) -> PrimaryMap<KernelId, Call> {
     let kernels = program.kernels.iter();

@@ -5,7 +5,7 @@ use super::align::align;
 use super::axes::rebuild;
 use super::follow::follow;
 use super::inhabited::Inhabited;
-use super::joints::{Case, Joint};
+use super::joints::{Case, FusionChoice};
 use super::merge::{append, store_site};
 use super::positions::{check_positions, reads_alike};
 use super::rows;
@@ -18,7 +18,7 @@ use crate::loops::{
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
-use crate::tuning::{KernelKey, Questions};
+use crate::tuning::{Decisions, TuningKey};
 use cranelift_entity::PrimaryMap;
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub(super) struct Fusion<'a> {
     pub(super) ranges: &'a dyn Ranges,
     pub(super) target: &'a Target,
     pub(super) explanations: &'a mut Vec<Explanation>,
-    pub(super) questions: &'a mut Questions,
+    pub(super) questions: &'a mut Decisions,
     pub(super) reason: Reason,
 }
 
@@ -172,16 +172,16 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion<'_>) -> bool {
 }
 
 /// Whether two kernels that may become one do, as a record says or as is thought to be better.
-fn agree(case: &Case<'_>, questions: &mut Questions) -> Result<(), Refusal> {
+fn agree(case: &Case<'_>, questions: &mut Decisions) -> Result<(), Refusal> {
     let (joints, answers) = case.answers();
     let recorded = answers.and_then(|answers| {
-        let key = KernelKey::with_sizes(case.program, &[case.producer, case.consumer.0], case.target);
+        let key = TuningKey::with_sizes(case.program, &[case.producer, case.consumer.0], case.target);
         questions.ask(key, answers, || format!("{} + {}", case.producer.name, case.consumer.0.name))
     });
     match (joints[recorded.unwrap_or(0)], recorded) {
-        (Joint::Fused, _) => Ok(()),
-        (Joint::Apart, None) => Err(Refusal::LosesParallelism),
-        (Joint::Apart, Some(_)) => Err(Refusal::Measured),
+        (FusionChoice::Fuse, _) => Ok(()),
+        (FusionChoice::Separate, None) => Err(Refusal::LosesParallelism),
+        (FusionChoice::Separate, Some(_)) => Err(Refusal::Measured),
     }
 }
 

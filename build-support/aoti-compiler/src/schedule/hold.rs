@@ -11,7 +11,7 @@ use crate::loops::{
 };
 use crate::symbolic::{Expr, NoRanges, Ranges};
 use crate::target::Target;
-use crate::tuning::{Answer, KernelKey, Questions};
+use crate::tuning::{Alternative, Decisions, TuningKey};
 use std::collections::BTreeSet;
 
 /// Whether a kernel keeps the rows that several of its stages read.
@@ -28,7 +28,7 @@ pub(super) fn hold_rows(
     program: &mut Program,
     ranges: &dyn Ranges,
     target: &Target,
-    questions: &mut Questions,
+    questions: &mut Decisions,
 ) {
     let Target::Gpu(gpu) = target else { return };
     let mut trial = program.clone();
@@ -49,7 +49,7 @@ fn is_better(
     trial: &Program,
     id: KernelId,
     target: &Target,
-    questions: &mut Questions,
+    questions: &mut Decisions,
 ) -> bool {
     let cost = |program: &Program| match &program.kernels[id].kind {
         KernelKind::Nest(nest) => simt::memory_cost(program, nest, 0.0),
@@ -61,10 +61,10 @@ fn is_better(
     };
     let kernel = &program.kernels[id];
     let answers = vec![
-        Answer::new(Setting::Held(Held::Kept), cost(trial)),
-        Answer::new(Setting::Held(Held::ReadAgain), cost(program)),
+        Alternative::new(Setting::Held(Held::Kept), cost(trial)),
+        Alternative::new(Setting::Held(Held::ReadAgain), cost(program)),
     ];
-    let key = KernelKey::of_kernel("rows", program, kernel, target);
+    let key = TuningKey::of_kernel("rows", program, kernel, target);
     questions.ask(key, answers, || format!("rows of {}", kernel.name)).is_none_or(|recorded| recorded == 0)
 }
 
@@ -169,14 +169,14 @@ mod tests {
     use crate::lower::lower;
     use crate::schedule::{Schedule, schedule, text, verify};
     use crate::target::{GpuTarget, Target};
-    use crate::tuning::Questions;
+    use crate::tuning::Decisions;
 
     fn scheduled(body: &str) -> Schedule {
         let graph = parse(&format!("graph \"rows\" {{\n{body}\n}}")).expect("the text parses");
         let target = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
-        let lowered = lower(&graph, &target, &mut Questions::default());
+        let lowered = lower(&graph, &target, &mut Decisions::default());
         let (schedule, _) =
-            schedule(lowered, &graph.ranges(), &target, &mut Questions::default()).expect("it fits");
+            schedule(lowered, &graph.ranges(), &target, &mut Decisions::default()).expect("it fits");
         assert_eq!(verify(&schedule), Vec::<String>::new());
         let printed = text::print(&schedule);
         assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");

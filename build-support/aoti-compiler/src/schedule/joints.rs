@@ -6,13 +6,13 @@
 use super::Costs;
 use super::fuse::{is_flat, is_small};
 use super::setting::Setting;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels;
 use crate::kernels::nest::cpu::{epilogue_cost, nest_cost};
 use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
 use crate::symbolic::Expr;
 use crate::target::Target;
-use crate::tuning::Answer;
+use crate::tuning::Alternative;
 
 /// One kernel for both costs at least this part of two kernels where the decision is a close one.
 const CLOSE: f64 = 0.95;
@@ -25,11 +25,11 @@ const MANY_THREADS: i64 = 64;
 
 /// Whether two kernels become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Joint {
+pub enum FusionChoice {
     /// They do.
-    Fused,
+    Fuse,
     /// They do not.
-    Apart,
+    Separate,
 }
 
 /// Two kernels with what they would be as one.
@@ -65,24 +65,24 @@ impl<'a> Case<'a> {
     }
 
     /// What is done without a record, then the other; and the answers to the question, where the other may be faster.
-    pub(super) fn answers(&self) -> ([Joint; 2], Option<Vec<Answer>>) {
-        let joint = if self.loses_parallelism() { Joint::Apart } else { Joint::Fused };
+    pub(super) fn answers(&self) -> ([FusionChoice; 2], Option<Vec<Alternative>>) {
+        let joint = if self.loses_parallelism() { FusionChoice::Separate } else { FusionChoice::Fuse };
         let (is_open, is_shared) = match (self.is_close(), self.keeps_few_busy()) {
             (true, _) => (true, false),
-            (false, few) => (few || joint == Joint::Apart, few),
+            (false, few) => (few || joint == FusionChoice::Separate, few),
         };
         let answers = || {
-            let fused = Answer::new(Setting::Pair(Joint::Fused), self.cost_fused);
-            let apart = Answer::new(Setting::Pair(Joint::Apart), self.cost_apart);
-            let apart = Answer { is_shared, ..apart };
+            let fused = Alternative::new(Setting::Pair(FusionChoice::Fuse), self.cost_fused);
+            let apart = Alternative::new(Setting::Pair(FusionChoice::Separate), self.cost_apart);
+            let apart = Alternative { is_shared, ..apart };
             match joint {
-                Joint::Fused => vec![fused, apart],
-                Joint::Apart => vec![apart, fused],
+                FusionChoice::Fuse => vec![fused, apart],
+                FusionChoice::Separate => vec![apart, fused],
             }
         };
         let joints = match joint {
-            Joint::Fused => [Joint::Fused, Joint::Apart],
-            Joint::Apart => [Joint::Apart, Joint::Fused],
+            FusionChoice::Fuse => [FusionChoice::Fuse, FusionChoice::Separate],
+            FusionChoice::Separate => [FusionChoice::Separate, FusionChoice::Fuse],
         };
         (joints, is_open.then(answers))
     }
@@ -125,7 +125,7 @@ impl<'a> Case<'a> {
             // Rows that are finished at once are near, but fewer rows are computed at a time.
             KernelKind::MatMul(own) if own.row_epilogue.is_some() => true,
             KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
-                let gathers = |cost: &Cost| cost.amount(Item::Gather) + cost.amount(Item::Strided);
+                let gathers = |cost: &Cost| cost.amount(WorkKind::Gather) + cost.amount(WorkKind::Strided);
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
                     || gathers(&self.cost_fused) > gathers(&self.cost_apart)
             }

@@ -15,7 +15,7 @@ mod workspace;
 pub use late::{Late, LateId, is_late, is_late_scratch, is_of_data};
 
 use crate::graph::{SymbolInfo, extremes_of};
-use crate::kernels::{Choice, Scratch};
+use crate::kernels::{Scratch, Selection};
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
 use crate::symbolic::{Expr, Ranges, Symbol};
 use crate::target::Target;
@@ -61,7 +61,7 @@ impl Life {
 /// Plans a program's arena, and the scratch of its kernels as they were chosen.
 pub fn plan(
     program: &Program,
-    choices: &PrimaryMap<KernelId, Choice>,
+    choices: &PrimaryMap<KernelId, Selection>,
     ranges: &dyn Ranges,
     target: &Target,
 ) -> MemoryPlan {

@@ -26,22 +26,22 @@ pub(crate) mod uses;
 mod verify;
 pub mod ways;
 
-pub use crate::tuning::{KernelKey, Records};
+pub use crate::tuning::{Records, TuningKey};
 pub use calls::{Argument, Call, FunctionId};
 pub use hold::Held;
-pub use joints::Joint;
-pub use setting::{Decided, Setting};
+pub use joints::FusionChoice;
+pub use setting::{Setting, TuningStage};
 pub use verify::verify;
 pub use ways::{Way, question, ways};
 
 use crate::kernels::launch::{Launch, Launches};
 use crate::kernels::mapping::Mapping;
-use crate::kernels::{self, Choice, Scratch};
-use crate::loops::bounds::{self, Outside};
+use crate::kernels::{self, Scratch, Selection};
+use crate::loops::bounds::{self, OutOfBounds};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
 use crate::symbolic::Ranges;
 use crate::target::Target;
-use crate::tuning::Questions;
+use crate::tuning::Decisions;
 use cranelift_entity::PrimaryMap;
 use fuse::{Fusion, Reason};
 use memory::MemoryPlan;
@@ -140,7 +140,7 @@ pub struct Schedule {
     /// The kernels, fused, in the order in which they run.
     pub program: Program,
     /// How each kernel is computed.
-    pub choices: PrimaryMap<KernelId, Choice>,
+    pub choices: PrimaryMap<KernelId, Selection>,
     /// How the positions of each kernel are laid over the machine.
     pub mappings: PrimaryMap<KernelId, Mapping>,
     /// What the functions of each kernel are given, and which kernels have a function together.
@@ -156,10 +156,10 @@ pub fn schedule(
     mut program: Program,
     ranges: &dyn Ranges,
     target: &Target,
-    questions: &mut Questions,
-) -> Result<(Schedule, Vec<Explanation>), Outside> {
+    questions: &mut Decisions,
+) -> Result<(Schedule, Vec<Explanation>), OutOfBounds> {
     let explanations = fuse(&mut program, (ranges, target), questions);
-    bounds::stay_within(&mut program, "scheduling")?;
+    bounds::enforce_bounds(&mut program, "scheduling")?;
     let schedule = decide(program, ranges, target, questions.records());
     Ok((schedule, explanations))
 }
@@ -167,7 +167,7 @@ pub fn schedule(
 /// Decides how the kernels of a program run, without fusing any.
 pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &Records) -> Schedule {
     let kernels = program.kernels.values();
-    let decided: Vec<(Choice, Mapping)> =
+    let decided: Vec<(Selection, Mapping)> =
         kernels.map(|kernel| ways::decide(records, &program, kernel, ranges, target)).collect();
     let (mut choices, mut mappings, mut launches) = (PrimaryMap::new(), PrimaryMap::new(), PrimaryMap::new());
     for (kernel, (mut choice, mapping)) in program.kernels.values().zip(decided) {
@@ -190,7 +190,7 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
 }
 
 /// Fuses kernels and simplifies their loops; gives what was not fused.
-fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Questions) -> Vec<Explanation> {
+fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decisions) -> Vec<Explanation> {
     let (mut explanations, (ranges, target)) = (Vec::new(), on);
     each_nest(program, &mut |nest| axes::drop_unit_axes(nest, ranges));
     fuse_for(Reason::Data, program, on, (questions, &mut explanations));
@@ -210,7 +210,7 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Quest
 }
 
 /// Fuses small kernels that share nothing, where a launch takes time.
-fn share_launches(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Questions) {
+fn share_launches(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decisions) {
     if on.1.launch_elements() > 0 {
         // Why kernels that share nothing stay apart is of no interest.
         fuse_for(Reason::Launch, program, on, (questions, &mut Vec::new()));
@@ -222,7 +222,7 @@ fn fuse_for(
     reason: Reason,
     program: &mut Program,
     (ranges, target): (&dyn Ranges, &Target),
-    (questions, explanations): (&mut Questions, &mut Vec<Explanation>),
+    (questions, explanations): (&mut Decisions, &mut Vec<Explanation>),
 ) {
     let mut steps = std::mem::take(&mut program.steps);
     fuse_lists(&mut steps, &mut Fusion { program, ranges, target, explanations, questions, reason });

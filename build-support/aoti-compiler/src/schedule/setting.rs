@@ -2,9 +2,9 @@
 //! them; and of two kernels whether they are one. A record of a measurement holds one as text (`text/setting.rs`).
 
 use super::hold::Held;
-use super::joints::Joint;
+use super::joints::FusionChoice;
 use crate::kernels::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
-use crate::kernels::{Algorithm, Choice};
+use crate::kernels::{Algorithm, Selection};
 use crate::loops::Channels;
 use crate::tuning::Config;
 use std::fmt;
@@ -20,7 +20,7 @@ pub enum Setting {
         layout: Layout,
     },
     /// Whether two kernels are one.
-    Pair(Joint),
+    Pair(FusionChoice),
     /// Whether a kernel keeps the rows that several of its stages read.
     Held(Held),
     /// Into how many parts a long sum is split.
@@ -31,13 +31,13 @@ pub enum Setting {
 
 /// When something is decided: there are other questions later where something has another answer earlier.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Decided {
+pub enum TuningStage {
     /// Before there are kernels.
-    InGraph,
+    Graph,
     /// Which kernels there are, and what each reads and writes.
-    OfKernels,
+    Fusion,
     /// How a kernel runs.
-    InKernel,
+    Kernel,
 }
 
 /// The open parts of a mapping.
@@ -93,7 +93,7 @@ impl Setting {
     }
 
     /// What distinguishes a kernel that is computed and laid out so.
-    pub fn of(choice: &Choice, mapping: &Mapping) -> Setting {
+    pub fn of(choice: &Selection, mapping: &Mapping) -> Setting {
         let layout = match mapping {
             Mapping::Cpu(own) => {
                 let (split, lanes, enough, block) = (own.split, own.lanes, own.grain.enough, own.block);
@@ -125,11 +125,11 @@ impl Setting {
     }
 
     /// When it is decided.
-    pub fn decided(&self) -> Decided {
+    pub fn decided(&self) -> TuningStage {
         match self {
-            Setting::Kernel { .. } => Decided::InKernel,
-            Setting::Pair(_) | Setting::Held(_) => Decided::OfKernels,
-            Setting::Parts(_) | Setting::Channels(_) => Decided::InGraph,
+            Setting::Kernel { .. } => TuningStage::Kernel,
+            Setting::Pair(_) | Setting::Held(_) => TuningStage::Fusion,
+            Setting::Parts(_) | Setting::Channels(_) => TuningStage::Graph,
         }
     }
 
@@ -137,7 +137,7 @@ impl Setting {
     pub fn version(&self) -> u32 {
         match self {
             Setting::Kernel { algorithm, .. } => algorithm.version,
-            Setting::Pair(Joint::Fused | Joint::Apart)
+            Setting::Pair(FusionChoice::Fuse | FusionChoice::Separate)
             | Setting::Held(Held::Kept | Held::ReadAgain)
             | Setting::Parts(_)
             | Setting::Channels(Channels::First | Channels::Last) => 1,
@@ -148,8 +148,8 @@ impl Setting {
     pub fn sentence(&self) -> String {
         match self {
             Setting::Kernel { algorithm, layout } => format!("{}{layout}", algorithm.description),
-            Setting::Pair(Joint::Fused) => "one fused kernel".to_owned(),
-            Setting::Pair(Joint::Apart) => "two kernels".to_owned(),
+            Setting::Pair(FusionChoice::Fuse) => "one fused kernel".to_owned(),
+            Setting::Pair(FusionChoice::Separate) => "two kernels".to_owned(),
             Setting::Held(Held::Kept) => "rows that several stages read are kept in local memory".to_owned(),
             Setting::Held(Held::ReadAgain) => "rows are reloaded by each stage".to_owned(),
             Setting::Channels(Channels::First) => "channels first".to_owned(),

@@ -15,7 +15,7 @@ use super::memory::largest_scratch;
 use super::{calls, text};
 use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
-use crate::kernels::Choice;
+use crate::kernels::Selection;
 use crate::kernels::axis_ops::{self, RowBlock};
 use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
@@ -89,7 +89,7 @@ fn shared_rows(schedule: &Schedule) -> Vec<String> {
     kernels.map(named).collect()
 }
 
-fn check_choice(schedule: &Schedule, id: KernelId, choice: &Choice) -> Vec<String> {
+fn check_choice(schedule: &Schedule, id: KernelId, choice: &Selection) -> Vec<String> {
     let kernel = &schedule.program.kernels[id];
     let mut findings = vec![];
     let fits = choice.algorithm.is_for(&kernel.kind, &schedule.target);
@@ -141,7 +141,7 @@ fn has_windows(program: &Program, kernel: &Kernel, tile: &Tile) -> bool {
 fn check_mapping(
     schedule: &Schedule,
     kernel: &Kernel,
-    (choice, mapping): (&Choice, &Mapping),
+    (choice, mapping): (&Selection, &Mapping),
 ) -> Vec<String> {
     let widens = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
     match (&schedule.target, mapping) {

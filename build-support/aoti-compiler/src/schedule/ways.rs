@@ -3,20 +3,20 @@
 
 use super::setting::Setting;
 use crate::cost::Cost;
-use crate::cost::Shares;
+use crate::cost::WorkSplit;
 use crate::kernels::laid;
 use crate::kernels::mapping::Mapping;
-use crate::kernels::{self, Choice};
+use crate::kernels::{self, Selection};
 use crate::loops::{Kernel, Program};
 use crate::symbolic::Ranges;
 use crate::target::Target;
-use crate::tuning::{Answer, Config, KernelKey, Question, Records};
+use crate::tuning::{Alternative, Config, Records, TuningKey, TuningPoint};
 
 /// One way to run a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Way {
     /// How it is computed.
-    pub choice: Choice,
+    pub choice: Selection,
     /// How its positions are laid over the machine.
     pub mapping: Mapping,
     /// What it is thought to cost; only ratios between the ways of one kernel mean anything.
@@ -24,7 +24,7 @@ pub struct Way {
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
     /// How threads share it, where that is known.
-    pub shares: Option<Shares>,
+    pub shares: Option<WorkSplit>,
 }
 
 /// How a kernel runs: as a record says, or by the first way.
@@ -34,12 +34,12 @@ pub(super) fn decide(
     kernel: &Kernel,
     ranges: &dyn Ranges,
     target: &Target,
-) -> (Choice, Mapping) {
+) -> (Selection, Mapping) {
     let mut all = ways(program, kernel, ranges, target);
     let recorded = if records.is_empty() || all.len() == 1 {
         None
     } else {
-        records.get(&KernelKey::of(program, kernel, target))
+        records.get(&TuningKey::of(program, kernel, target))
     };
     let found = recorded.and_then(|config| all.iter().position(|way| Config::from(way.setting()) == *config));
     let Way { choice, mapping, .. } = all.swap_remove(found.unwrap_or(0));
@@ -53,19 +53,19 @@ pub fn question(
     ranges: &dyn Ranges,
     target: &Target,
     own: &Setting,
-) -> Question {
+) -> TuningPoint {
     let ways = ways(program, kernel, ranges, target);
-    let answer = |way: &Way| Answer {
+    let answer = |way: &Way| Alternative {
         config: way.setting().into(),
         cost: way.cost,
         is_shared: way.is_shared,
         shares: way.shares,
     };
-    let answers: Vec<Answer> = ways.iter().map(answer).collect();
+    let answers: Vec<Alternative> = ways.iter().map(answer).collect();
     let own = Config::from(own.clone());
     let taken = answers.iter().position(|answer| answer.config == own).unwrap_or(0);
-    let (key, sizes) = KernelKey::with_sizes(program, &[kernel], target);
-    Question { key, sizes, about: kernel.name.clone(), answers, taken }
+    let (key, sizes) = TuningKey::with_sizes(program, &[kernel], target);
+    TuningPoint { key, sizes, about: kernel.name.clone(), answers, taken }
 }
 
 impl Way {

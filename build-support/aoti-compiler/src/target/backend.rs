@@ -32,8 +32,8 @@ pub(crate) struct Backend {
     pub(crate) maker: &'static str,
     /// An architecture with all that there are templates for, to show code of where none is named.
     pub(crate) newest: &'static str,
-    /// The vendor's library of products.
-    pub(crate) library: MathLibrary,
+    /// The vendor's library of products, if it has one.
+    pub(crate) library: Option<MathLibrary>,
 }
 
 static NVIDIA: Backend = Backend {
@@ -44,7 +44,7 @@ static NVIDIA: Backend = Backend {
     kind: "AOTI_CUDA",
     maker: "kNvidia",
     newest: "sm_90a",
-    library: MathLibrary::CublasLt,
+    library: Some(MathLibrary::CublasLt),
 };
 
 static AMD: Backend = Backend {
@@ -55,7 +55,7 @@ static AMD: Backend = Backend {
     kind: "AOTI_ROCM",
     maker: "kAmd",
     newest: "gfx942",
-    library: MathLibrary::HipblasLt,
+    library: Some(MathLibrary::HipblasLt),
 };
 
 impl Vendor {

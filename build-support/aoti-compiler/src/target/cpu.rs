@@ -1,7 +1,7 @@
 //! CPU levels: what the scheduler wants to know of them.
 
-use super::{MathLibrary, ProductSplits, Splits};
-use crate::cost::{Item, Prices, Rates};
+use super::{MathLibrary, SplitKPolicy, SplitPolicy};
+use crate::cost::{CostModel, Rates, WorkKind};
 
 /// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
 /// headers pick when they are compiled.
@@ -26,7 +26,7 @@ pub struct CpuTarget {
     /// Queries from which on the keys and values of attention are worth packing.
     pub attention_queries: i64,
     /// When long sums are split: as many parts as a machine may have threads.
-    pub splits: Splits,
+    pub splits: SplitPolicy,
     /// Libraries that products may be left to.
     pub libraries: Vec<MathLibrary>,
     /// What machines of the kind that records are of reach, where that was measured.
@@ -72,7 +72,7 @@ impl CpuTarget {
             chunk: 1024,
             near_weights: 1024 * 1024,
             attention_queries: 9,
-            splits: Splits {
+            splits: SplitPolicy {
                 shared: None,
                 elements: 1 << 18,
                 part: 65536,
@@ -80,7 +80,7 @@ impl CpuTarget {
                 columns: 64,
                 chunk: 1024,
                 fewest: 2,
-                products: Some(ProductSplits {
+                products: Some(SplitKPolicy {
                     products: 1 << 20,
                     depth: 1024,
                     many_rows: 64,
@@ -109,18 +109,18 @@ impl CpuTarget {
     }
 
     /// What work costs on machines of the highest level: most run that.
-    pub fn prices(&self) -> Prices {
-        let of_level = self.levels.last().map_or(Prices::TYPICAL, |level| Prices::on(&level.name));
+    pub fn prices(&self) -> CostModel {
+        let of_level = self.levels.last().map_or(CostModel::TYPICAL, |level| CostModel::on(&level.name));
         of_level.measured(self.rates.as_ref())
     }
 
     /// What it is to read an element of weights of so many bytes.
-    pub fn weight(&self, bytes: usize) -> Item {
+    pub fn weight(&self, bytes: usize) -> WorkKind {
         if bytes <= self.near_weights {
-            return Item::NearWeight;
+            return WorkKind::L2Weight;
         }
         let are_shared = |rates: &Rates| bytes as u64 <= rates.shared_bytes();
-        if self.rates.as_ref().is_some_and(are_shared) { Item::SharedWeight } else { Item::Weight }
+        if self.rates.as_ref().is_some_and(are_shared) { WorkKind::LlcWeight } else { WorkKind::DramWeight }
     }
 
     /// Whether processors of some level may have matrix units.
@@ -160,10 +160,10 @@ mod tests {
     fn weights_are_in_a_shared_cache_where_there_is_one_that_holds_them() {
         let target = CpuTarget::new(&["native"]);
         let of = |target: &CpuTarget| [1 << 20, 8 << 20, 64 << 20].map(|bytes| target.weight(bytes));
-        assert_eq!(of(&target), [Item::NearWeight, Item::Weight, Item::Weight]);
+        assert_eq!(of(&target), [WorkKind::L2Weight, WorkKind::DramWeight, WorkKind::DramWeight]);
         let caches = vec![(1 << 15, 100), (1 << 20, 100), (32 << 20, 100)];
         let rates = Rates { mflop_per_s: 100, caches, memory_mb_per_s: 10 };
         let measured = target.with_rates(Some(rates));
-        assert_eq!(of(&measured), [Item::NearWeight, Item::SharedWeight, Item::Weight]);
+        assert_eq!(of(&measured), [WorkKind::L2Weight, WorkKind::LlcWeight, WorkKind::DramWeight]);
     }
 }

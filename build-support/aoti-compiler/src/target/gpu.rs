@@ -1,6 +1,6 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
-use super::{MathLibrary, Splits, Vendor};
+use super::{MathLibrary, SplitPolicy, Vendor};
 use std::fmt;
 
 /// What of `f32` matrix units may multiply as TF32: numbers of 11 bits, with sums in `f32`. By default what PyTorch
@@ -38,7 +38,7 @@ pub struct GpuTarget {
     /// Blocks at most that can read each other's shared memory: one where none can.
     pub cluster_blocks: i64,
     /// Whether multiprocessors have an engine that copies boxes of tensors, for which there are templates.
-    pub has_copy_engine: bool,
+    pub has_tma: bool,
     /// Bytes of shared memory that every block may have without asking.
     pub shared_bytes: i64,
     /// Bytes of shared memory that a block may ask for.
@@ -59,7 +59,7 @@ pub struct GpuTarget {
     pub allocation_alignment: i64,
     /// When long sums are split: each result is the work of a team of threads where neighbours in memory are added up, and
     /// of a few threads where they are results of their own.
-    pub splits: Splits,
+    pub splits: SplitPolicy,
     /// Shapes of the matrix instructions, best first; none where there are no such instructions.
     pub matrix_shapes: &'static [MatrixShape],
     /// What of `f32` its matrix units may multiply as TF32, if they can.
@@ -91,7 +91,7 @@ struct Architecture {
     vendor: Vendor,
     warp: i64,
     cluster_blocks: i64,
-    has_copy_engine: bool,
+    has_tma: bool,
     max_shared_bytes: i64,
     cache_bytes: i64,
     matrix_shapes: &'static [MatrixShape],
@@ -106,7 +106,7 @@ const ARCHITECTURES: &[Architecture] = &[
     with_clusters(nvidia("sm_10", 227 * 1024, 126 * MIB, MMA)),
     with_clusters(nvidia("sm_11", 227 * 1024, 32 * MIB, MMA)),
     with_clusters(nvidia("sm_12", 99 * 1024, 48 * MIB, MMA)),
-    Architecture { has_copy_engine: true, ..with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)) },
+    Architecture { has_tma: true, ..with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)) },
     nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
     nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
     nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
@@ -132,7 +132,7 @@ const fn nvidia(
         vendor: Vendor::Nvidia,
         warp: 32,
         cluster_blocks: 1,
-        has_copy_engine: false,
+        has_tma: false,
         max_shared_bytes,
         cache_bytes,
         matrix_shapes,
@@ -155,7 +155,7 @@ const fn amd(
         vendor: Vendor::Amd,
         warp,
         cluster_blocks: 1,
-        has_copy_engine: false,
+        has_tma: false,
         max_shared_bytes: 64 * 1024,
         cache_bytes,
         matrix_shapes,
@@ -184,7 +184,7 @@ impl GpuTarget {
             // Code for narrow warps would leave half of a wide one idle, that for wide ones is right on both.
             common.warp = common.warp.max(other.warp);
             common.cluster_blocks = common.cluster_blocks.min(other.cluster_blocks);
-            common.has_copy_engine &= other.has_copy_engine;
+            common.has_tma &= other.has_tma;
             common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
             common.cache_bytes = common.cache_bytes.min(other.cache_bytes);
             if other.matrix_shapes != common.matrix_shapes {
@@ -208,7 +208,7 @@ impl GpuTarget {
     /// The same where products may be left to these libraries.
     #[must_use]
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
-        let library = Some(self.vendor.backend().library).filter(|own| libraries.contains(own));
+        let library = self.vendor.backend().library.filter(|own| libraries.contains(own));
         GpuTarget { library, ..self }
     }
 
@@ -221,7 +221,7 @@ impl GpuTarget {
             warp: known.warp,
             max_threads: 1024,
             cluster_blocks: known.cluster_blocks,
-            has_copy_engine: known.has_copy_engine,
+            has_tma: known.has_tma,
             shared_bytes: 48 * 1024,
             max_shared_bytes: known.max_shared_bytes,
             inline_operations: 48,
@@ -233,7 +233,7 @@ impl GpuTarget {
             allocation_alignment: 256,
             // The blocks of a cluster split products. Several hundred rows keep a device busy as they are: the second kernels of layer
             // norms over 1024 rows took a ninth of BERT's time on an H100.
-            splits: Splits {
+            splits: SplitPolicy {
                 shared: Some(1 << 16),
                 elements: 1 << 18,
                 part: 256,

@@ -33,7 +33,7 @@ impl MathLibrary {
 
     /// Whose GPUs it is for; none where it is for processors.
     pub fn vendor(self) -> Option<Vendor> {
-        Vendor::ALL.into_iter().find(|vendor| vendor.backend().library == self)
+        Vendor::ALL.into_iter().find(|vendor| vendor.backend().library == Some(self))
     }
 
     /// The files that are opened, the first that there is (`gpu/library.h` and `blas.h`).

@@ -16,12 +16,12 @@ pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Tf32};
 pub use library::MathLibrary;
 
-use crate::cost::{Item, Prices};
+use crate::cost::{CostModel, WorkKind};
 use crate::dtype::DType;
 
 /// From where on, and into how many parts, long sums with few results are split.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Splits {
+pub struct SplitPolicy {
     /// Elements from which on a second step costs less than it saves.
     pub elements: i64,
     /// Elements of one result from which on it is split although something else reads them as well; none where it never is.
@@ -37,12 +37,12 @@ pub struct Splits {
     /// Parts with fewer of which a second step costs more than it saves.
     pub fewest: i64,
     /// Matrix products; none where their template splits them.
-    pub products: Option<ProductSplits>,
+    pub products: Option<SplitKPolicy>,
 }
 
 /// The same of matrix products.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ProductSplits {
+pub struct SplitKPolicy {
     /// Multiply-adds from which on it pays.
     pub products: i64,
     /// Multiply-adds of one result and part at least.
@@ -91,10 +91,10 @@ impl Target {
     }
 
     /// What work costs.
-    pub fn prices(&self) -> Prices {
+    pub fn prices(&self) -> CostModel {
         match self {
             Target::Cpu(cpu) => cpu.prices(),
-            Target::Gpu(_) => Prices::TYPICAL,
+            Target::Gpu(_) => CostModel::TYPICAL,
         }
     }
 
@@ -123,10 +123,10 @@ impl Target {
     }
 
     /// What it is to read an element of a program's weights, of which there are so many bytes: few stay near a core from run to run.
-    pub fn weight(&self, bytes: usize) -> Item {
+    pub fn weight(&self, bytes: usize) -> WorkKind {
         match self {
             Target::Cpu(cpu) => cpu.weight(bytes),
-            Target::Gpu(_) => Item::Weight,
+            Target::Gpu(_) => WorkKind::DramWeight,
         }
     }
 
@@ -147,7 +147,7 @@ impl Target {
     }
 
     /// When long sums are split.
-    pub fn splits(&self) -> Splits {
+    pub fn splits(&self) -> SplitPolicy {
         match self {
             Target::Cpu(cpu) => cpu.splits.clone(),
             Target::Gpu(gpu) => gpu.splits.clone(),

@@ -17,35 +17,35 @@ const DIGITS: usize = 16;
 
 /// Stands for what a question is about, on a kind of target: a kernel, two that may become one, a part of a graph.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct KernelKey(String);
+pub struct TuningKey(String);
 
-impl KernelKey {
+impl TuningKey {
     /// The key of a question of some kind about nodes of a graph and values among theirs, and the sizes that it leaves open.
     pub fn of_nodes(
         what: &str,
         graph: &Graph,
         (nodes, values): (&[&Node], &[ValueId]),
         target: &Target,
-    ) -> (KernelKey, Vec<usize>) {
+    ) -> (TuningKey, Vec<usize>) {
         let mut roles = Roles { keeps_axes: true, ..Roles::default() };
         let text = format!("{}{what}\n{}", kind_of(target), roles.renamed(&print_part(graph, nodes, values)));
         let (sizes, ranges) = roles.ranges(&graph.symbols);
-        (KernelKey::digest(&(text + &ranges)), sizes)
+        (TuningKey::digest(&(text + &ranges)), sizes)
     }
 
     /// The key of a text in which all names are roles.
-    pub(crate) fn digest(text: &str) -> KernelKey {
-        KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned())
+    pub(crate) fn digest(text: &str) -> TuningKey {
+        TuningKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned())
     }
 
     /// Reads a key.
-    pub fn parse(text: &str) -> Option<KernelKey> {
+    pub fn parse(text: &str) -> Option<TuningKey> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| KernelKey(text.to_owned()))
+        (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| TuningKey(text.to_owned()))
     }
 }
 
-impl fmt::Display for KernelKey {
+impl fmt::Display for TuningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -11,30 +11,30 @@ mod key;
 mod tests;
 
 pub use config::Config;
-pub use key::KernelKey;
+pub use key::TuningKey;
 pub(crate) use key::{Roles, kind_of};
 
-use crate::cost::{Cost, Facts, Item, Prices, Shares};
+use crate::cost::{Cost, CostModel, Facts, WorkKind, WorkSplit};
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Question {
+pub struct TuningPoint {
     /// What records know it by.
-    pub key: KernelKey,
+    pub key: TuningKey,
     /// The sizes that the key leaves open: positions among the symbols of the program.
     pub sizes: Vec<usize>,
     /// What it is about, for people.
     pub about: String,
     /// What can be done; the first is done without a record.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<Alternative>,
     /// The position of what is done.
     pub taken: usize,
 }
 
 /// One answer to a question.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Answer {
+pub struct Alternative {
     /// What is done.
     pub config: Config,
     /// What that is thought to cost; only ratios between the answers to one question mean anything.
@@ -42,20 +42,20 @@ pub struct Answer {
     /// Whether it has nothing to offer beside another answer but work for more threads.
     pub is_shared: bool,
     /// How threads share the work, where that is known.
-    pub shares: Option<Shares>,
+    pub shares: Option<WorkSplit>,
 }
 
-impl Answer {
+impl Alternative {
     /// An answer that is worth trying on one thread, too.
-    pub fn new(config: impl Into<Config>, cost: Cost) -> Answer {
-        Answer { config: config.into(), cost, is_shared: false, shares: None }
+    pub fn new(config: impl Into<Config>, cost: Cost) -> Alternative {
+        Alternative { config: config.into(), cost, is_shared: false, shares: None }
     }
 
     /// The work that one of the threads does: its part, and sharing it.
     pub fn work_on(&self, facts: Facts) -> Cost {
         let busy = self.shares.map_or(facts.threads() as f64, |shares| shares.busy(facts));
         let is_shared = busy > 1.0 && self.cost != Cost::default();
-        if is_shared { self.cost.times(1.0 / busy).and(Item::Sharing, 1.0) } else { self.cost }
+        if is_shared { self.cost.times(1.0 / busy).and(WorkKind::ForkJoin, 1.0) } else { self.cost }
     }
 
     /// Parts in which the threads get the work, where that is known.
@@ -64,14 +64,14 @@ impl Answer {
     }
 
     /// What it is thought to cost on a machine of which so much is known.
-    pub fn cost_on(&self, facts: Facts, prices: &Prices) -> f64 {
+    pub fn cost_on(&self, facts: Facts, prices: &CostModel) -> f64 {
         prices.total(&self.work_on(facts))
     }
 }
 
 /// Configurations by the keys of what they decide. One that a question does not have is ignored.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Records(BTreeMap<KernelKey, Config>);
+pub struct Records(BTreeMap<TuningKey, Config>);
 
 impl Records {
     /// No records: everything is decided by what it is thought to cost.
@@ -85,32 +85,32 @@ impl Records {
     }
 
     /// Records a configuration in the place of an earlier one.
-    pub fn set(&mut self, key: KernelKey, config: impl Into<Config>) {
+    pub fn set(&mut self, key: TuningKey, config: impl Into<Config>) {
         self.0.insert(key, config.into());
     }
 
     /// All of them, in the order of their keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&KernelKey, &Config)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&TuningKey, &Config)> {
         self.0.iter()
     }
 
     /// What is recorded under a key.
-    pub fn get(&self, key: &KernelKey) -> Option<&Config> {
+    pub fn get(&self, key: &TuningKey) -> Option<&Config> {
         self.0.get(key)
     }
 }
 
 /// Answers questions as records say, and notes what was asked.
 #[derive(Default, Debug)]
-pub struct Questions {
+pub struct Decisions {
     records: Records,
-    asked: Vec<Question>,
+    asked: Vec<TuningPoint>,
 }
 
-impl Questions {
+impl Decisions {
     /// Answers by these records.
-    pub fn new(records: &Records) -> Questions {
-        Questions { records: records.clone(), asked: Vec::new() }
+    pub fn new(records: &Records) -> Decisions {
+        Decisions { records: records.clone(), asked: Vec::new() }
     }
 
     /// The records.
@@ -121,21 +121,21 @@ impl Questions {
     /// The position of the answer that a record gives, where one does. What is asked is noted once for each key.
     pub fn ask(
         &mut self,
-        (key, sizes): (KernelKey, Vec<usize>),
-        answers: Vec<Answer>,
+        (key, sizes): (TuningKey, Vec<usize>),
+        answers: Vec<Alternative>,
         about: impl FnOnce() -> String,
     ) -> Option<usize> {
         let config = self.records.get(&key);
         let recorded = config.and_then(|own| answers.iter().position(|answer| answer.config == *own));
         let taken = recorded.unwrap_or(0);
         if self.asked.iter().all(|question| question.key != key) {
-            self.asked.push(Question { key, sizes, about: about(), answers, taken });
+            self.asked.push(TuningPoint { key, sizes, about: about(), answers, taken });
         }
         recorded
     }
 
     /// What was asked, in order.
-    pub fn into_asked(self) -> Vec<Question> {
+    pub fn into_asked(self) -> Vec<TuningPoint> {
         self.asked
     }
 }

@@ -34,9 +34,9 @@ fn product(shifted: bool, name: &str, value: f64, m: i64, dtype: &str) -> Progra
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn key(program: &Program) -> KernelKey {
+fn key(program: &Program) -> TuningKey {
     let kernel = program.kernels.values().next().expect("one kernel");
-    KernelKey::of(program, kernel, &Target::cpu(&CPU))
+    TuningKey::of(program, kernel, &Target::cpu(&CPU))
 }
 
 fn settings(program: &Program) -> Vec<Setting> {
@@ -54,12 +54,12 @@ fn names_numbers_and_weights_are_no_part_of_a_key() {
     let program = product(false, "a", 0.5, 16, "f32");
     let kernel = program.kernels.values().next().expect("one kernel");
     let gpu = |name| Target::Gpu(crate::target::GpuTarget::named(name).expect("it is in the table"));
-    let on = |target| KernelKey::of(&program, kernel, &target);
+    let on = |target| TuningKey::of(&program, kernel, &target);
     assert_eq!(on(Target::cpu(&["x86-64"])), plain, "levels share a schedule");
     assert_ne!(on(gpu("sm_90a")), plain);
     assert_ne!(on(gpu("sm_90a")), on(gpu("sm_80")));
-    assert_eq!(KernelKey::parse(&plain.to_string()), Some(plain));
-    assert_eq!((KernelKey::parse("0123"), KernelKey::parse("XYZ3456789abcdef")), (None, None));
+    assert_eq!(TuningKey::parse(&plain.to_string()), Some(plain));
+    assert_eq!((TuningKey::parse("0123"), TuningKey::parse("XYZ3456789abcdef")), (None, None));
 }
 
 #[test]
@@ -127,13 +127,13 @@ fn tiles_of_gpus_are_ways_too() {
 
 #[test]
 fn work_that_threads_share_takes_less_and_sharing_takes_time() {
-    let prices = crate::cost::Prices::TYPICAL;
+    let prices = crate::cost::CostModel::TYPICAL;
     let setting = Setting::Parts(4);
-    let cost = Cost::of(crate::cost::Item::Multiply, 1e6);
+    let cost = Cost::of(crate::cost::WorkKind::VectorFma, 1e6);
     let on = |parts: Option<i64>, threads: u16| {
-        let shares = parts.map(|parts| Shares { work: parts, enough: 1, unit: 1, is_loop: false });
+        let shares = parts.map(|parts| WorkSplit { work: parts, enough: 1, unit: 1, is_loop: false });
         let facts = Facts { more_threads: threads - 1, ..Facts::default() };
-        Answer { shares, ..Answer::new(setting.clone(), cost) }.cost_on(facts, &prices)
+        Alternative { shares, ..Alternative::new(setting.clone(), cost) }.cost_on(facts, &prices)
     };
     assert_eq!((on(None, 1), on(Some(8), 1), on(Some(1), 4)), (1e6, 1e6, 1e6));
     assert_eq!((on(None, 4), on(Some(4), 4)), (on(Some(8), 4), on(Some(8), 4)));

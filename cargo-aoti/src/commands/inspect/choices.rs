@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
-use aoti_compiler::cost::{Facts, Item};
+use aoti_compiler::cost::{Facts, WorkKind};
 use aoti_compiler::frontend::ModelFile;
-use aoti_compiler::schedule::{KernelKey, Records};
+use aoti_compiler::schedule::{Records, TuningKey};
 use serde_json::{Value, json};
 
 use crate::arguments::Output;
@@ -26,7 +26,7 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Outp
     };
     // What this machine would build is not asked: every record that fits a kernel is shown.
     let mut records = Records::none();
-    let mut of_kernels: BTreeMap<&KernelKey, Vec<&Record>> = BTreeMap::new();
+    let mut of_kernels: BTreeMap<&TuningKey, Vec<&Record>> = BTreeMap::new();
     for (place, record) in &lock.records {
         of_kernels.entry(&place.kernel).or_default().push(record);
     }
@@ -38,7 +38,7 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Outp
     if !options.levels.is_empty() {
         show_prices(&options, output);
     }
-    let kernels = compile::open_kernels(model, &options, Facts::default())?;
+    let kernels = compile::tuning_points(model, &options, Facts::default())?;
     let mut shown = Vec::new();
     for kernel in kernels.iter().filter(|kernel| kernel.ways.len() > 1) {
         // Kernels of one key are run in one way.
@@ -59,7 +59,7 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Outp
 /// Prints what work costs on processors.
 fn show_prices(options: &Options, output: Output) {
     let prices = compile::cpu_prices(options);
-    let all = Item::ALL.into_iter().map(|item| (item.name(), prices.of(item)));
+    let all = WorkKind::ALL.into_iter().map(|item| (item.name(), prices.of(item)));
     if output.is_json() {
         let all = all.map(|(name, price)| (name.to_owned(), json!(price))).collect();
         let is_measured = options.rates.is_some();
@@ -139,7 +139,7 @@ fn as_text(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
 }
 
 fn as_json(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> Value {
-    let way = |(position, way): (usize, &compile::OpenWay)| {
+    let way = |(position, way): (usize, &compile::TuningCandidate)| {
         json!({
             "choice": way.setting.to_string(), "sentence": way.setting.sentence(), "predicted": way.cost,
             "us": measured(kernel, position, records), "taken": position == kernel.taken, "parts": parts(way),
@@ -165,14 +165,14 @@ mod tests {
 
     /// A kernel of three ways, of which the second is taken, with one open size.
     fn kernel() -> OpenKernel {
-        let way = |text: &&str| compile::OpenWay {
+        let way = |text: &&str| compile::TuningCandidate {
             setting: text.parse().expect("a setting"),
             cost: 1.0,
             parts: Vec::new(),
             is_shared: false,
             shares: None,
         };
-        let key = KernelKey::parse("0123456789abcdef").expect("a key");
+        let key = TuningKey::parse("0123456789abcdef").expect("a key");
         let ways = WAYS.iter().map(way).collect();
         OpenKernel {
             name: "fc_linear".to_owned(),

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use aoti_build::Record;
-use aoti_compiler::schedule::{KernelKey, Records, Setting};
+use aoti_compiler::schedule::{Records, Setting, TuningKey};
 
 /// What is found of kernels at all points: records, and a way where there is none.
 #[derive(Default)]
-pub(super) struct Findings(BTreeMap<KernelKey, (Vec<Record>, Option<Setting>)>);
+pub(super) struct Findings(BTreeMap<TuningKey, (Vec<Record>, Option<Setting>)>);
 
 impl Findings {
-    pub(super) fn record(&mut self, key: &KernelKey, record: Record) {
+    pub(super) fn record(&mut self, key: &TuningKey, record: Record) {
         self.0.entry(key.clone()).or_default().0.push(record);
     }
 
-    pub(super) fn way(&mut self, key: &KernelKey, setting: &Setting) {
+    pub(super) fn way(&mut self, key: &TuningKey, setting: &Setting) {
         self.0.entry(key.clone()).or_default().1 = Some(setting.clone());
     }
 

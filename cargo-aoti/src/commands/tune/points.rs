@@ -40,7 +40,7 @@ pub(super) fn points(
     let mut points: Vec<Point> =
         dims(arguments, planned).into_iter().map(|dims| Point { dims, inputs: Vec::new() }).collect();
     let has_open_sizes = || -> Result<bool, Failure> {
-        Ok(session.open_kernels(model, Facts::default())?.iter().any(|kernel| !kernel.sizes.is_empty()))
+        Ok(session.tuning_points(model, Facts::default())?.iter().any(|kernel| !kernel.sizes.is_empty()))
     };
     if arguments.dry_run || !has_open_sizes()? {
         // Nothing that is measured tells one point from another.

@@ -1,6 +1,6 @@
 //! What `tune` says: while it goes, and of what it found.
 
-use aoti_compiler::schedule::Decided;
+use aoti_compiler::schedule::TuningStage;
 use serde_json::{Value, json};
 
 use super::{Arguments, Subject};
@@ -42,11 +42,11 @@ impl Listener for Heard<'_> {
 }
 
 /// What is measured that is decided at some time, in a word.
-fn name_of(stage: Decided) -> &'static str {
+fn name_of(stage: TuningStage) -> &'static str {
     match stage {
-        Decided::InGraph => "reductions and layouts",
-        Decided::OfKernels => "pairs",
-        Decided::InKernel => "kernels",
+        TuningStage::Graph => "reductions and layouts",
+        TuningStage::Fusion => "pairs",
+        TuningStage::Kernel => "kernels",
     }
 }
 

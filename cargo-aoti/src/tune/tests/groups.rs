@@ -9,7 +9,7 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
     ways[2].cost = 100.0;
     let kernel = |index: usize| OpenKernel {
         name: format!("k{index}"),
-        key: KernelKey::parse("0123456789abcdef").unwrap(),
+        key: TuningKey::parse("0123456789abcdef").unwrap(),
         target: "cpu".to_owned(),
         sizes: vec![],
         index: Some(index),
@@ -55,7 +55,7 @@ fn ways_that_do_the_same_with_these_threads_are_one() {
 
 /// A question about a processor's kernel, or about more than one, with these answers.
 fn open(name: &str, index: Option<usize>, key: u8, settings: &[&str]) -> OpenKernel {
-    let way = |text: &&str| OpenWay {
+    let way = |text: &&str| TuningCandidate {
         setting: text.parse().unwrap(),
         cost: 1.0,
         parts: vec![],
@@ -64,7 +64,7 @@ fn open(name: &str, index: Option<usize>, key: u8, settings: &[&str]) -> OpenKer
     };
     OpenKernel {
         name: name.to_owned(),
-        key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
+        key: TuningKey::parse(&format!("{key:016x}")).unwrap(),
         target: "cpu".to_owned(),
         sizes: vec![],
         index,
@@ -88,11 +88,11 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
         kernel("a_2", 3, 3),
         kernel("b_2", 4, 4),
     ];
-    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
+    let other = |_: &TuningKey, setting: &aoti_compiler::schedule::Setting| {
         assert_eq!(setting.to_string(), "apart");
         Ok::<_, ()>(apart.to_vec())
     };
-    let between = (Decided::OfKernels, 1);
+    let between = (TuningStage::Fusion, 1);
     let found = crate::tune::groups::questions(&fused, &["x86_64"], between, &[], &other).unwrap();
     let [group] = &found[..] else { panic!("one pair") };
     assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));
@@ -104,14 +104,14 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
     let two = vec![group.clone(), group.clone()];
     assert_eq!(assignments(&two, true), [Assignment(vec![1, 0]), Assignment(vec![0, 1])]);
     // One that makes no other kernels is no question.
-    let same = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
+    let same = |_: &TuningKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
     assert!(crate::tune::groups::questions(&fused, &["x86_64"], between, &[], &same).unwrap().is_empty());
     assert!(
         crate::tune::groups::questions(&fused, &["x86_64"], between, &["c".to_owned()], &other)
             .unwrap()
             .is_empty()
     );
-    let in_graph = (Decided::InGraph, 1);
+    let in_graph = (TuningStage::Graph, 1);
     assert!(crate::tune::groups::questions(&fused, &["x86_64"], in_graph, &[], &other).unwrap().is_empty());
 }
 
@@ -125,7 +125,7 @@ fn several_answers_are_measured_by_what_they_have_not_in_common() {
         let kernels = kernels.map(|(index, key)| open(Some(index), *key, &SETTINGS[..1]));
         std::iter::once(question).chain(kernels).collect()
     };
-    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
+    let other = |_: &TuningKey, setting: &aoti_compiler::schedule::Setting| {
         Ok::<_, ()>(match setting.to_string().as_str() {
             "parts 1" => run(&[7, 3, 5]),
             "parts 16" => run(&[7, 8, 2, 5]),
@@ -134,14 +134,14 @@ fn several_answers_are_measured_by_what_they_have_not_in_common() {
             other => panic!("{other}"),
         })
     };
-    let (all, in_graph) = (run(&[7, 1, 2, 5]), (Decided::InGraph, 1));
+    let (all, in_graph) = (run(&[7, 1, 2, 5]), (TuningStage::Graph, 1));
     let found = crate::tune::groups::questions(&all, &["x86_64"], in_graph, &[], &other).unwrap();
     let [group] = &found[..] else { panic!("one question") };
     assert_eq!(group.tried, [1, 2], "an answer that changes nothing is not tried");
     let positions: Vec<&[usize]> = (0..3).map(|way| group.positions(way)).collect();
     assert_eq!(positions, [&[1, 2][..], &[1], &[1, 2]], "what one of them changes is measured with all");
     // What an answer only leaves out has no time of its own.
-    let fewer = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(run(&[7, 5]));
+    let fewer = |_: &TuningKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(run(&[7, 5]));
     let found = crate::tune::groups::questions(&all, &["x86_64"], in_graph, &[], &fewer).unwrap();
     assert_eq!((found[0].positions(0), found[0].positions(1)), (&[0, 1, 2, 3][..], &[0, 1][..]));
 }

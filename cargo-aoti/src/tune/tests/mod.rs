@@ -6,8 +6,8 @@ mod groups;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use aoti_compiler::compile::{OpenKernel, OpenWay};
-use aoti_compiler::schedule::{Decided, KernelKey};
+use aoti_compiler::compile::{OpenKernel, TuningCandidate};
+use aoti_compiler::schedule::{TuningKey, TuningStage};
 
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
@@ -163,7 +163,7 @@ const SETTINGS: [&str; 5] = [
 ];
 
 fn group(number: usize, ways: usize) -> Group {
-    let way = |way: usize| OpenWay {
+    let way = |way: usize| TuningCandidate {
         setting: SETTINGS[way].parse().unwrap(),
         cost: 1.0 + way as f64 / 10.0,
         parts: vec![],
@@ -171,7 +171,7 @@ fn group(number: usize, ways: usize) -> Group {
         shares: None,
     };
     Group {
-        key: KernelKey::parse(&format!("{number:016x}")).unwrap(),
+        key: TuningKey::parse(&format!("{number:016x}")).unwrap(),
         sizes: vec![],
         name: format!("k{number}"),
         kernels: vec![number],

@@ -7,7 +7,7 @@ use crate::codegen::c_family::contraction::{scores, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::kernels::Choice;
+use crate::kernels::Selection;
 use crate::kernels::attention::{self, Operand};
 use crate::kernels::mapping::CpuMapping;
 use crate::loops::{Attention, MatrixOperand, Program};
@@ -17,7 +17,7 @@ pub(super) fn print(
     program: &Program,
     parameters: &Parameters,
     own: &Attention,
-    (mapping, choice): (&CpuMapping, &Choice),
+    (mapping, choice): (&CpuMapping, &Selection),
     text: &mut KernelText,
 ) {
     let [batch @ .., query, column] = own.axes.as_slice() else {

@@ -10,7 +10,7 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::kernels::gemm::{self, Operand, Tiling};
 use crate::kernels::mapping::{CpuMapping, Split};
-use crate::kernels::{Choice, Form, PackedOperand, Packing, all_rows_bytes};
+use crate::kernels::{Form, PackedOperand, Packing, Selection, all_rows_bytes};
 use crate::loops::{Axis, Kernel, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
@@ -54,7 +54,7 @@ fn all_panels(dtype: DType) -> &'static str {
 }
 
 /// The type of the elements of packed panels.
-fn panel_type(program: &Program, matmul: &MatMul, choice: &Choice) -> &'static str {
+fn panel_type(program: &Program, matmul: &MatMul, choice: &Selection) -> &'static str {
     let is_narrow =
         |packed: &PackedOperand| matches!(packed.form, Form::Packed(Packing::Product { narrow: true, .. }));
     let has_groups =
@@ -90,7 +90,7 @@ pub(super) fn matmul(
     (schedule, kernel): (&Schedule, &Kernel),
     parameters: &Parameters,
     matmul: &MatMul,
-    choice: &Choice,
+    choice: &Selection,
     mapping: &CpuMapping,
     text: &mut KernelText,
 ) {

@@ -9,7 +9,7 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::kernels::conv::{Before, Calls, Operand, Results, Site, calls};
 use crate::kernels::mapping::CpuMapping;
-use crate::kernels::{Call, Choice, Scratch};
+use crate::kernels::{Call, Scratch, Selection};
 use crate::loops::{Convolution, Stage};
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
@@ -29,7 +29,7 @@ pub(super) fn convolution(
     schedule: &Schedule,
     parameters: &Parameters,
     conv: &Convolution,
-    choice: &Choice,
+    choice: &Selection,
     mapping: &CpuMapping,
     text: &mut KernelText,
 ) {

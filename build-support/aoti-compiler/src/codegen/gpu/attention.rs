@@ -8,7 +8,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::kernels::Choice;
+use crate::kernels::Selection;
 use crate::kernels::attention::{self, Operand};
 use crate::kernels::mapping::Tile;
 use crate::loops::{Attention, MatrixOperand, Program};
@@ -18,7 +18,7 @@ pub(super) fn print(
     program: &Program,
     parameters: &Parameters,
     own: &Attention,
-    (choice, tile): (&Choice, &Tile),
+    (choice, tile): (&Selection, &Tile),
 ) -> Printed {
     let [batch @ .., query, column] = own.axes.as_slice() else {
         unreachable!("attention has an axis of queries and one of columns")

@@ -4,7 +4,7 @@ use super::{Printed, index_type};
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::rows::call;
-use crate::kernels::Choice;
+use crate::kernels::Selection;
 use crate::kernels::axis_ops::{self, Calls, RowBlock};
 use crate::kernels::mapping::IndexWidth;
 use crate::loops::RowOperation;
@@ -12,7 +12,7 @@ use crate::loops::RowOperation;
 pub(super) fn print(
     parameters: &Parameters,
     rows: &RowOperation,
-    (choice, block): (&Choice, RowBlock),
+    (choice, block): (&Selection, RowBlock),
     index: IndexWidth,
 ) -> Printed {
     debug_assert_eq!(index_type(index), "i64", "the templates count in 64 bits");

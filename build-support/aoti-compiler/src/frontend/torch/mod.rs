@@ -14,7 +14,7 @@ use super::import::{Format, Import, MinSize};
 use crate::diagnostic::Diagnostics;
 use aten::Program;
 use bytes::Bytes;
-use functionalize::decompose_with;
+use functionalize::functionalize_with;
 use pt2::ProgramImport;
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
     import: |min, name, model, operators| {
         let ProgramImport { program, is_stated } =
             program_from(min, name, model.file.clone(), &model.states)?;
-        let graph = decompose_with(&program, operators)?;
+        let graph = functionalize_with(&program, operators)?;
         let asked = program.guards.into_iter().map(|guard| guard.condition).collect();
         Ok(Import { graph, is_stated, asked })
     },

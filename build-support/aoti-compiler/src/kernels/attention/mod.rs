@@ -2,13 +2,13 @@
 
 pub(super) mod tiles;
 
-use super::laid::{Laid, costing, with_grains};
+use super::laid::{Mapped, costing, with_grains};
 use super::launch::Launch;
 use super::mapping::{Block, CpuMapping, Grain, IndexWidth, Lanes, Split, Tile};
 use super::scratch::{PANEL, aligned, round_up};
 use super::{Algorithm, Call, Parameter, Scratch};
 use crate::constants;
-use crate::cost::Item;
+use crate::cost::WorkKind;
 use crate::loops::{Attention, Program};
 use crate::symbolic::Expr;
 use crate::target::{CpuTarget, GpuTarget, Target};
@@ -77,13 +77,13 @@ pub(super) fn scratch(own: &Attention, target: &Target) -> Scratch {
 }
 
 /// The ways to lay it over the threads of a processor, and all its work.
-pub(super) fn on_processor(own: &Attention, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+pub(super) fn on_processor(own: &Attention, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
     let columns = own.axes.last().map_or(Expr::int(1), |axis| axis.extent.clone());
     let work = &Expr::product(own.score_axes().iter().map(|axis| &axis.extent)) * &(&own.depth + &columns);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
     let all = with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work);
-    (costing(all, Item::Multiply, &work), work)
+    (costing(all, WorkKind::VectorFma, &work), work)
 }
 
 /// The tiles of one attention on a GPU.

@@ -7,11 +7,11 @@ mod scan;
 mod search;
 pub(crate) mod sorting;
 
-use super::laid::{Laid, costing, with_grains};
+use super::laid::{Mapped, costing, with_grains};
 use super::launch::Launches;
 use super::mapping::{Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Split};
 use super::{Algorithm, Call, Parameter, Scratch};
-use crate::cost::Item;
+use crate::cost::WorkKind;
 use crate::loops::{RowOp, RowOperation};
 use crate::symbolic::{Expr, Ranges};
 use crate::target::{CpuTarget, Target};
@@ -136,13 +136,13 @@ pub(super) fn scratch(rows: &RowOperation, target: &Target) -> Scratch {
 }
 
 /// The ways to lay rows over the threads of a processor, and all their work.
-pub(super) fn on_processor(rows: &RowOperation, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+pub(super) fn on_processor(rows: &RowOperation, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
     let unit = &rows.length * &rows.inner;
     let total = &unit * &rows.outer;
     let grain = Grain { enough: target.thread_work, unit };
     let (lanes, block) = (Lanes::One, Block::Typical);
     let mapping = CpuMapping { split: Split::Template, lanes, grain, block, rows: None };
-    (costing(with_grains(&mapping, &total), Item::Access, &total), total)
+    (costing(with_grains(&mapping, &total), WorkKind::Access, &total), total)
 }
 
 /// How rows are laid over blocks of threads.

@@ -4,7 +4,7 @@ use super::{
     BEGIN, Calls, Code, END, EPILOGUE, OnGpus, OnProcessors, Operand, Results, SHAPE, Site, fixed,
     no_scratch, one_order, size, windows,
 };
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::gemm::{launch, tiles};
 use crate::kernels::{self, Algorithm, Call, Form, Packing, Parameter};
 use crate::loops::ConvShape;
@@ -22,7 +22,7 @@ pub(crate) static ANY: Algorithm = Algorithm {
         cost: |site| {
             // Matrix units multiply channels that are last; tiles of groups that are small are mostly empty.
             let is_fast = site.conv.depth_is_by_tap() && !windows::suits(site);
-            Cost::of(if is_fast { Item::Multiply } else { Item::Single }, site.multiply_adds())
+            Cost::of(if is_fast { WorkKind::VectorFma } else { WorkKind::ScalarFma }, site.multiply_adds())
         },
         weights: |site| if site.conv.depth_is_by_tap() { by_tap(&site.shape) } else { None },
         scratch: no_scratch,

@@ -4,7 +4,7 @@ use super::{
     BEGIN, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, Site, as_they_are, no_scratch,
     one_order,
 };
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::{self, Algorithm, Call};
 
 pub(crate) static DEPTHWISE: Algorithm = Algorithm {
@@ -14,7 +14,7 @@ pub(crate) static DEPTHWISE: Algorithm = Algorithm {
     headers: |_| &["conv.h", "depthwise.h"],
     code: kernels::Code::Convolution(Code {
         applies: |site| site.is_packable_first() && site.shape.in_channels.is(site.shape.groups),
-        cost: |site| Cost::of(Item::Loaded, site.multiply_adds()),
+        cost: |site| Cost::of(WorkKind::StreamedFma, site.multiply_adds()),
         weights: as_they_are,
         scratch: no_scratch,
         processors: Some(OnProcessors { orders: one_order, call: |site, _, _| calls(site) }),

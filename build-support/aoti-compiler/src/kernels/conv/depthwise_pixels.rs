@@ -4,7 +4,7 @@ use super::{
     BEGIN, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, Site, fixed, multiply_adds,
     no_scratch, one_order,
 };
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::{self, Algorithm, Call, Form, Packing, typical};
 use crate::loops::ConvShape;
 use crate::symbolic::Expr;
@@ -50,7 +50,7 @@ pub(super) fn depthwise_work(shape: &ConvShape) -> Cost {
         [&shape.batch, channels].into_iter().chain(sizes).map(typical).product::<f64>()
     };
     let accesses = elements(&shape.in_channels, &shape.input) + elements(&shape.out_channels, &shape.output);
-    Cost::of(Item::Loaded, multiply_adds(shape)).and(Item::Access, accesses)
+    Cost::of(WorkKind::StreamedFma, multiply_adds(shape)).and(WorkKind::Access, accesses)
 }
 
 /// A row for each tap of weights of one channel each.

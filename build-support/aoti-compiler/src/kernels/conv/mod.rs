@@ -19,8 +19,8 @@ pub(super) use orders::on_processor;
 
 use super::launch::Launch;
 use super::mapping::{Block, IndexWidth, Tile};
-use super::{Algorithm, Call, Candidate, Choice, Form, PackedOperand, Scratch, kind_of_weights, typical};
-use crate::cost::{Cost, Item};
+use super::{Algorithm, Call, Candidate, Form, PackedOperand, Scratch, Selection, kind_of_weights, typical};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
 use crate::symbolic::Expr;
@@ -211,11 +211,11 @@ impl<'a> Site<'a> {
 
     /// What it takes to multiply on vectors.
     fn work(&self) -> Cost {
-        Cost::of(Item::Multiply, self.multiply_adds())
+        Cost::of(WorkKind::VectorFma, self.multiply_adds())
     }
 
     /// Where its weights are.
-    fn weight(&self) -> Item {
+    fn weight(&self) -> WorkKind {
         kind_of_weights(self.program, self.target)
     }
 
@@ -234,7 +234,7 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             let form = (code.weights)(&site);
             let packed = form.map(|form| PackedOperand { buffer: conv.weight, form });
             let scratch = (code.scratch)(&site);
-            let choice = Choice { algorithm, packed: packed.into_iter().collect(), scratch };
+            let choice = Selection { algorithm, packed: packed.into_iter().collect(), scratch };
             Candidate { choice, cost: (code.cost)(&site) }
         })
     };
@@ -264,7 +264,7 @@ pub(super) fn on_gpu(
 }
 
 /// The calls of a convolution on a processor.
-pub(crate) fn calls(site: &Site, choice: &Choice, block: Block) -> Calls {
+pub(crate) fn calls(site: &Site, choice: &Selection, block: Block) -> Calls {
     let own = code(choice.algorithm).processors.as_ref();
     let own = own.expect("a verified choice for a processor has calls");
     (own.call)(site, block, &choice.scratch)

@@ -1,10 +1,10 @@
 //! What threads of a processor share of a convolution, and what the algorithm goes over once.
 
 use super::{Site, code};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::kernels::Algorithm;
-use crate::kernels::laid::{Laid, with_grains};
+use crate::kernels::laid::{Mapped, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::loops::{ConvShape, Convolution, Program};
 use crate::symbolic::Expr;
@@ -19,7 +19,7 @@ pub(in crate::kernels) fn on_processor(
     conv: &Convolution,
     algorithm: &'static Algorithm,
     (target, cpu): (&Target, &CpuTarget),
-) -> (Vec<Laid>, Expr) {
+) -> (Vec<Mapped>, Expr) {
     let site = Site::new(program, conv, target);
     let shape = &site.shape;
     let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
@@ -33,7 +33,7 @@ pub(in crate::kernels) fn on_processor(
     let own = code(algorithm).processors.as_ref().expect("candidates for processors have orders");
     for block in (own.orders)(&site) {
         let mapping = CpuMapping { block, ..typical.clone() };
-        all.push(Laid { extra: Cost::of(Item::OtherOrder, again), ..Laid::of(mapping) });
+        all.push(Mapped { extra: Cost::of(WorkKind::LoopOrder, again), ..Mapped::of(mapping) });
     }
     (all, work)
 }

@@ -4,7 +4,7 @@ use super::depthwise_pixels::is_depthwise;
 use super::orders::other_orders;
 use super::pixels::{calls, conv_pixels, tap_panels};
 use super::{Code, OnProcessors, Operand, multiply_adds, weight_elements};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::{self, Algorithm, Form, Packing};
 use crate::loops::ConvShape;
 use crate::target::templates::WORD;
@@ -18,7 +18,7 @@ pub(crate) static PIXEL_WORDS: Algorithm = Algorithm {
         applies: |site| site.is_of_bytes() && !is_depthwise(&site.shape),
         cost: |site| {
             let shape = site.shape_in_words();
-            let work = Cost::of(Item::Multiply, multiply_adds(&shape));
+            let work = Cost::of(WorkKind::VectorFma, multiply_adds(&shape));
             work.and(site.weight(), weight_elements(&shape))
         },
         weights: |site| tap_words(&site.shape_in_words()),

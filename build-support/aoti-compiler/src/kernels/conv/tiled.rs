@@ -6,7 +6,7 @@ use super::{
     size, weight_elements,
 };
 use crate::constants;
-use crate::cost::Item;
+use crate::cost::WorkKind;
 use crate::kernels::mapping::Block;
 use crate::kernels::scratch::{aligned, round_up};
 use crate::kernels::{self, Algorithm, Call, Form, Packing, Scratch, typical};
@@ -24,7 +24,7 @@ pub(crate) static TILED: Algorithm = Algorithm {
         cost: |site| {
             let cost = site.work().times(tile_waste(&site.shape));
             let cost = cost.and(site.weight(), weight_elements(&site.shape));
-            if site.turns() { cost.and(Item::Gather, TURNED * outputs(&site.shape)) } else { cost }
+            if site.turns() { cost.and(WorkKind::Gather, TURNED * outputs(&site.shape)) } else { cost }
         },
         weights: |site| channel_panels(&site.shape),
         scratch: |site| conv(&site.shape, site.target),

@@ -2,7 +2,7 @@
 
 use super::any::{BY_TILES, calls};
 use super::{Code, OnProcessors, Site, as_they_are, no_scratch, one_order, windows};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::{self, Algorithm};
 
 pub(crate) static TRANSPOSED_ANY: Algorithm = Algorithm {
@@ -12,7 +12,7 @@ pub(crate) static TRANSPOSED_ANY: Algorithm = Algorithm {
     headers: |_| &["conv.h", "contract_any.h"],
     code: kernels::Code::Convolution(Code {
         applies: is_transposed,
-        cost: |site| Cost::of(Item::Single, site.multiply_adds()),
+        cost: |site| Cost::of(WorkKind::ScalarFma, site.multiply_adds()),
         weights: as_they_are,
         scratch: no_scratch,
         processors: Some(OnProcessors {

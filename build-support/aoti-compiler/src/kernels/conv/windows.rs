@@ -3,12 +3,12 @@
 
 use super::{Code, OnGpus, Site, as_they_are, no_scratch};
 use crate::constants;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};
-use crate::kernels::gemm::tiles::of_windows;
+use crate::kernels::gemm::tiles::plain;
 use crate::kernels::launch::{Launch, MAX_BLOCKS};
-use crate::kernels::mapping::Tile;
+use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::kernels::{self, Algorithm};
 use crate::loops::{Channels, ConvShape, Convolution, Program};
 use crate::symbolic::{Expr, NoRanges};
@@ -21,11 +21,11 @@ pub(crate) static WINDOWS: Algorithm = Algorithm {
     code: kernels::Code::Convolution(Code {
         applies: suits,
         // Ordinary units multiply.
-        cost: |site| Cost::of(Item::Loaded, site.multiply_adds()),
+        cost: |site| Cost::of(WorkKind::StreamedFma, site.multiply_adds()),
         weights: as_they_are,
         scratch: no_scratch,
         processors: None,
-        gpus: Some(OnGpus { tiles: |site, index, _| of_windows(site.program, site.conv, index), launch }),
+        gpus: Some(OnGpus { tiles: |site, index, _| tiles(site.program, site.conv, index), launch }),
     }),
 };
 
@@ -376,6 +376,16 @@ pub(crate) fn window_blocks(program: &Program, conv: &Convolution) -> Vec<Window
 pub(crate) fn block_of_tile(program: &Program, conv: &Convolution, tile: &Tile) -> Option<WindowBlock> {
     let is_own = |block: &WindowBlock| block.tile() == [tile.rows, tile.columns];
     window_blocks(program, conv).into_iter().find(is_own)
+}
+
+/// Its tiles, by threads with windows.
+fn tiles(program: &Program, conv: &Convolution, index: IndexWidth) -> Vec<Tile> {
+    let blocks = window_blocks(program, conv).into_iter();
+    let tile = |block: WindowBlock| {
+        let [rows, columns] = block.tile();
+        Tile { threads: block.threads(), ..plain(Multiplier::Windows, rows, columns, index) }
+    };
+    blocks.map(tile).collect()
 }
 
 /// How one is launched.

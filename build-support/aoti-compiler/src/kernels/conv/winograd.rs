@@ -6,7 +6,7 @@ use super::{
     BEGIN, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, SHARED, Site, fixed, one_order,
 };
 use crate::constants;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::scratch::{PANEL, aligned, round_up};
 use crate::kernels::{self, Algorithm, Call, Expansion, Form, Scratch, typical};
 use crate::loops::{Channels, ConvShape, Convolution};
@@ -79,7 +79,7 @@ fn winograd_panels(shape: &ConvShape) -> Option<Form> {
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
 /// are first, elements that are read or written across that order. Tiles are multiplied by rows of registers, and those of one
 /// image are where the batch is not known, because it may be the only one.
-fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item, empty: f64) -> Cost {
+fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: WorkKind, empty: f64) -> Cost {
     let whole = |tiles: f64| {
         let rest = tiles % WINOGRAD_ROWS;
         tiles - rest + if rest > 0.0 { rest.max(WINOGRAD_LEAST_ROWS) } else { 0.0 }
@@ -90,10 +90,10 @@ fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item, empty: f64
     let tiles = whole(image * batch / images) * images;
     let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
     let turned = |channels: Channels| f64::from(u8::from(channels == Channels::First)) * TURNED;
-    Cost::of(Item::Multiply, 16.0 * tiles * ins * outs * empty + WINOGRAD_CODE * images)
-        .and(Item::Transformed, 16.0 * tiles * (ins + outs))
+    Cost::of(WorkKind::VectorFma, 16.0 * tiles * ins * outs * empty + WINOGRAD_CODE * images)
+        .and(WorkKind::WinogradTransform, 16.0 * tiles * (ins + outs))
         .and(
-            Item::Gather,
+            WorkKind::Gather,
             4.0 * tiles * (turned(conv.input_channels) * ins + turned(conv.output_channels) * outs),
         )
         .and(weight, 16.0 * ins * outs)

@@ -1,7 +1,7 @@
 //! A row at a time, for every element type; on GPUs by tiles.
 
 use super::{BY_TILES, Code, Operand, Product, Tiling, as_it_is, packed_words};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::{self, Algorithm, Call, Parameter, Scratch};
 
 pub(crate) static ANY: Algorithm = Algorithm {
@@ -14,7 +14,7 @@ pub(crate) static ANY: Algorithm = Algorithm {
             let has_none = site.sum.is_none() || (site.widens() && !site.has_widening_tiles());
             has_none && !packed_words::is_of_words(site)
         },
-        cost: |site| Cost::of(Item::Single, site.multiply_adds()),
+        cost: |site| Cost::of(WorkKind::ScalarFma, site.multiply_adds()),
         weights: as_it_is,
         scratch: |_| Scratch::default(),
         tiling: Tiling::Row,

@@ -2,7 +2,7 @@
 
 use super::{BLOCK_BYTES, Code, LINE, PART, Product, Tiling, as_it_is, few_columns, left_block, most_rows};
 use crate::constants;
-use crate::cost::Item;
+use crate::cost::WorkKind;
 use crate::kernels::mapping::Block;
 use crate::kernels::scratch::{aligned, round_up};
 use crate::kernels::weight_form::PANEL_BYTES;
@@ -23,7 +23,7 @@ pub(crate) static GENERAL: Algorithm = Algorithm {
             // Of constants every packing after the first is one that need not be.
             let blocks = (typical(m) / block_rows(typical(k), site.element_bytes())).ceil();
             let again = if site.is_packable() { site.packed() * (blocks - 1.0).max(0.0) } else { 0.0 };
-            site.work().plus(&site.packs()).and(Item::Packed, again)
+            site.work().plus(&site.packs()).and(WorkKind::PackElement, again)
         },
         weights: as_it_is,
         scratch: |site| scratch(site.sizes, site.element_bytes(), site.target),

@@ -16,16 +16,16 @@ pub(crate) mod tensor_map;
 pub(crate) mod tiles;
 mod units;
 
-use super::laid::Laid;
+use super::laid::Mapped;
 use super::launch::Launch;
 use super::mapping::{Block, IndexWidth, Tile};
 use super::scratch::{PANEL, behind_rows};
 use super::{
-    Algorithm, Call, Candidate, Choice, Form, PackedOperand, Packing, Parameter, Scratch, kind_of_weights,
+    Algorithm, Call, Candidate, Form, PackedOperand, Packing, Parameter, Scratch, Selection, kind_of_weights,
     typical,
 };
 use crate::constants;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::loops::{Kernel, MatMul, Program, Storage};
 use crate::symbolic::Expr;
@@ -216,7 +216,7 @@ impl<'a> Site<'a> {
 
     /// What it takes to multiply on vectors.
     fn work(&self) -> Cost {
-        Cost::of(Item::Multiply, self.multiply_adds() * self.floats())
+        Cost::of(WorkKind::VectorFma, self.multiply_adds() * self.floats())
     }
 
     /// Elements of the right operand.
@@ -242,7 +242,7 @@ impl<'a> Site<'a> {
 
     /// What it takes to pack the right operand once in each run.
     fn packs(&self) -> Cost {
-        Cost::of(Item::Packed, self.packed()).plus(&self.read(1.0))
+        Cost::of(WorkKind::PackElement, self.packed()).plus(&self.read(1.0))
     }
 
     /// Elements that are packed for all batches.
@@ -299,7 +299,7 @@ pub(super) fn candidates(
         (own.applies)(&site).then(|| {
             let packed = (own.weights)(&site).map(|form| PackedOperand { buffer: matmul.b.buffer, form });
             let scratch = behind_rows(&(own.scratch)(&site), program, kernel, target);
-            let choice = Choice { algorithm, packed: packed.into_iter().collect(), scratch };
+            let choice = Selection { algorithm, packed: packed.into_iter().collect(), scratch };
             Candidate { choice, cost: (own.cost)(&site) }
         })
     };
@@ -323,7 +323,7 @@ pub(super) fn on_processor(
     matmul: &MatMul,
     algorithm: &'static Algorithm,
     target: &CpuTarget,
-) -> (Vec<Laid>, Expr) {
+) -> (Vec<Mapped>, Expr) {
     register_tiles::map(matmul, code(algorithm), target)
 }
 

@@ -1,7 +1,7 @@
 //! Register tiles over weights that are stored as whole numbers of a few bits, scaled in groups along the depth.
 
 use super::{Code, Operand, Product, Site, TILE_ROWS, Tiling, general, most_rows_parameter};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::kernels::{self, Algorithm, Call, Form, Packing, kind_of_weights, typical};
 use crate::loops::Storage;
@@ -17,7 +17,7 @@ pub(crate) static PACKED_GROUPS: Algorithm = Algorithm {
             // It is taken for the memory that weights need, where there are such.
             let tiles = (typical(site.sizes[0]) / TILE_ROWS as f64).ceil();
             let read = Cost::of(kind_of_weights(site.program, site.target), site.weights() * 0.25);
-            site.work().plus(&read).and(Item::Widened, site.weights() * tiles)
+            site.work().plus(&read).and(WorkKind::Upcast, site.weights() * tiles)
         },
         weights: grouped,
         scratch: |site| general::scratch(site.sizes, site.element_bytes(), site.target),

@@ -1,7 +1,7 @@
 //! As [`super::packed`], with elements of a half type, or of bytes, that are widened where they are read.
 
 use super::{Code, PART, Product, TILE_ROWS, Tiling, most_rows_parameter};
-use crate::cost::Item;
+use crate::cost::WorkKind;
 use crate::kernels::{self, Algorithm, Call, typical};
 
 pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
@@ -14,7 +14,7 @@ pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
         cost: |site| {
             // Each tile of rows widens them again.
             let tiles = (typical(site.sizes[0]) / TILE_ROWS as f64).ceil();
-            site.work().plus(&site.read(site.stored_part())).and(Item::Widened, site.weights() * tiles)
+            site.work().plus(&site.read(site.stored_part())).and(WorkKind::Upcast, site.weights() * tiles)
         },
         weights: |site| site.panels(true).map(Into::into),
         scratch: |site| site.packed_scratch(),

@@ -2,7 +2,7 @@
 //! depth make a word.
 
 use super::{Code, PART, Product, Site, Tiling, most_rows_parameter, packed, size};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::kernels::{self, Algorithm, Call, Packing};
 use crate::loops::Storage;
@@ -16,7 +16,7 @@ pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
         applies: is_of_words,
-        cost: |site| Cost::of(Item::Multiply, site.multiply_adds() / WORD as f64),
+        cost: |site| Cost::of(WorkKind::VectorFma, site.multiply_adds() / WORD as f64),
         weights: |site| product_words(site).map(Into::into),
         scratch: |site| packed::scratch(site.sizes[0], site.sizes[2], 1, site.target),
         tiling: Tiling::Registers,

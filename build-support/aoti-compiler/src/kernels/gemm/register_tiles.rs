@@ -2,8 +2,8 @@
 
 use super::{Code, Tiling};
 use crate::constants;
-use crate::cost::{Cost, Item};
-use crate::kernels::laid::{Laid, with_grains};
+use crate::cost::{Cost, WorkKind};
+use crate::kernels::laid::{Mapped, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::kernels::nest::cpu::position_work;
 use crate::loops::MatMul;
@@ -26,7 +26,7 @@ const TILE_LEAST: i64 = constants::TILE_LEAST;
 const LEAST_ROWS: f64 = 4.0;
 
 /// The ways to lay a product over the threads of a processor, and all its work.
-pub(super) fn map(matmul: &MatMul, code: &Code, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+pub(super) fn map(matmul: &MatMul, code: &Code, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
     let rank = matmul.axes.len();
     let (m, n) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent);
     let row = n * &matmul.depth;
@@ -37,7 +37,7 @@ pub(super) fn map(matmul: &MatMul, code: &Code, target: &CpuTarget) -> (Vec<Laid
         let grain = Grain { enough: target.thread_products, unit: whole };
         let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
         let total = grain.unit.clone();
-        return (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], total);
+        return (vec![Mapped::of(CpuMapping { split, lanes, grain, block, rows: None })], total);
     }
     let by_row = code.tiling == Tiling::Row;
     let (split, unit) = match (batches.is(1), by_row) {
@@ -64,13 +64,13 @@ pub(super) fn map(matmul: &MatMul, code: &Code, target: &CpuTarget) -> (Vec<Laid
         if block == Block::Typical {
             all.iter_mut().for_each(|laid| (laid.factor, laid.extra) = (factor, extra));
         } else {
-            all.push(Laid { factor, extra, ..Laid::of(mapping.clone()) });
+            all.push(Mapped { factor, extra, ..Mapped::of(mapping.clone()) });
         }
         for split in &splits {
             let read = read_by_two(matmul, *split) / read_by_two(matmul, typical.split) - 1.0;
-            let extra = extra.and(Item::ReadTwice, read);
-            let laid = Laid::of(CpuMapping { split: *split, ..mapping.clone() });
-            all.push(Laid { factor, extra, is_shared: true, ..laid });
+            let extra = extra.and(WorkKind::RereadOperand, read);
+            let laid = Mapped::of(CpuMapping { split: *split, ..mapping.clone() });
+            all.push(Mapped { factor, extra, is_shared: true, ..laid });
         }
     }
     (all, total)
@@ -112,7 +112,7 @@ fn tiles_cost(m: &Expr, block: Block) -> (f64, Cost) {
     let tiles = tiles_of(all, most);
     let rows: f64 = tiles.iter().map(|tile| (*tile as f64).max(LEAST_ROWS)).sum();
     let all = all as f64;
-    (rows / all, Cost::of(Item::Panel, tiles.len() as f64 / all))
+    (rows / all, Cost::of(WorkKind::PanelLoad, tiles.len() as f64 / all))
 }
 
 /// The tiles of at most `most` rows that so many rows are computed in (`TilePlan` of `gemm.h`, with the widest vectors).

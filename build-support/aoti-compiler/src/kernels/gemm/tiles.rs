@@ -6,7 +6,6 @@
 use crate::constants;
 use crate::dtype::DType;
 use crate::kernels::conv::brought;
-use crate::kernels::conv::windows::{WindowBlock, window_blocks};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
@@ -289,7 +288,7 @@ pub(crate) fn is_brought_product(program: &Program, matmul: &MatMul, target: &Gp
         Kind::Rounded => matmul.by_depth() == [true, true],
         Kind::Split | Kind::Other => false,
     };
-    can_multiply && target.has_copy_engine && tensor_maps(program, matmul).is_some()
+    can_multiply && target.has_tma && tensor_maps(program, matmul).is_some()
 }
 
 /// The same of weights and of the pixels that windows meet.
@@ -298,7 +297,7 @@ pub(crate) fn is_brought_convolution(program: &Program, conv: &Convolution, targ
         Kind::Halves | Kind::Rounded => true,
         Kind::Split | Kind::Other => false,
     };
-    can_multiply && target.has_copy_engine && brought::tensor_maps(program, conv).is_some()
+    can_multiply && target.has_tma && brought::tensor_maps(program, conv).is_some()
 }
 
 /// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
@@ -333,16 +332,6 @@ pub(in crate::kernels) fn of_convolution(
     candidates(&contraction, index, target)
 }
 
-/// The same of one of few channels a group, by threads with windows.
-pub(in crate::kernels) fn of_windows(program: &Program, conv: &Convolution, index: IndexWidth) -> Vec<Tile> {
-    let blocks = window_blocks(program, conv).into_iter();
-    let tile = |block: WindowBlock| {
-        let [rows, columns] = block.tile();
-        Tile { threads: block.threads(), ..plain(Multiplier::Windows, rows, columns, index) }
-    };
-    blocks.map(tile).collect()
-}
-
 /// The tiles that a contraction can have; the first is taken without a record, the others are of its kind.
 fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let typical = choose(contraction, index, target);
@@ -372,7 +361,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
 }
 
 /// A tile of ordinary units.
-fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
+pub(in crate::kernels) fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
     Tile { by, rows, columns, threads: THREADS, copiers: 0, blocks: 1, heads: 1, shared: 0, index }
 }
 

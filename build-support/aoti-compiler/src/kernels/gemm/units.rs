@@ -2,7 +2,7 @@
 
 use super::{Operand, Site, TILE_ROWS};
 use crate::constants;
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::kernels::scratch::{PANEL, aligned, round_up};
 use crate::kernels::{Scratch, typical};
@@ -57,10 +57,10 @@ pub(super) fn cost(site: &Site) -> Cost {
     };
     let [m, n, k] = site.sizes.map(typical);
     let (batches, blocks) = (site.batches(), (m / block_rows(k)).ceil());
-    Cost::of(Item::Unit, batches * m * n * k * products)
-        .and(Item::Plane, batches * k * (m + n * blocks) * planes)
-        .and(Item::Multiply, UNITS_CODE)
-        .and(Item::WithoutUnits, batches * m * n * k * (1.0 + LOADED / TILE_ROWS as f64))
+    Cost::of(WorkKind::MatrixUnitFma, batches * m * n * k * products)
+        .and(WorkKind::SplitBf16, batches * k * (m + n * blocks) * planes)
+        .and(WorkKind::VectorFma, UNITS_CODE)
+        .and(WorkKind::MatrixUnitFallback, batches * m * n * k * (1.0 + LOADED / TILE_ROWS as f64))
 }
 
 /// Rows whose planes are made at a time.

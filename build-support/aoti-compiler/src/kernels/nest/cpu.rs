@@ -1,8 +1,8 @@
 //! Loops on a processor: threads, vector lanes and chunks, what is taken without a record first.
 
 use super::contiguous;
-use crate::cost::{Cost, Item, Prices};
-use crate::kernels::laid::{Laid, TYPICAL_EXTENT, with_grains};
+use crate::cost::{Cost, CostModel, WorkKind};
+use crate::kernels::laid::{Mapped, TYPICAL_EXTENT, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::loops::scatter::Scatter;
 use crate::loops::{Access, Axis, Kernel, MatMul, Nest, Program, Stage};
@@ -23,7 +23,7 @@ pub(in crate::kernels) fn map(
     kernel: &Kernel,
     nest: &Nest,
     target: &CpuTarget,
-) -> (Vec<Laid>, Expr) {
+) -> (Vec<Mapped>, Expr) {
     if nest.serial {
         map_serial(program, nest, target)
     } else {
@@ -31,7 +31,7 @@ pub(in crate::kernels) fn map(
     }
 }
 
-fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
     let lanes = choose_lanes(nest, keeps_no_rows);
     let (typical, total) = nest_along(nest, lanes, target);
     let mut all = with_grains(&typical, &total);
@@ -45,7 +45,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>,
         Lanes::Inner | Lanes::Outer | Lanes::One => None,
     };
     if let Some(other) = other {
-        all.push(Laid { extra: lanes_cost(nest, other), ..Laid::of(nest_along(nest, other, target).0) });
+        all.push(Mapped { extra: lanes_cost(nest, other), ..Mapped::of(nest_along(nest, other, target).0) });
     }
     if let Split::Chunks(elements) = typical.split {
         for elements in [elements / 4, elements * 4] {
@@ -53,7 +53,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>,
             let grain = Grain { unit, ..typical.grain.clone() };
             let mapping = CpuMapping { split: Split::Chunks(elements), grain, ..typical.clone() };
             if total.as_int().is_none_or(|total| total > target.thread_work) {
-                all.push(Laid { is_shared: true, extra, ..Laid::of(mapping) });
+                all.push(Mapped { is_shared: true, extra, ..Mapped::of(mapping) });
             }
         }
     }
@@ -61,7 +61,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>,
 }
 
 /// Loops whose positions must run in order, but for those along axes that keep them apart.
-fn map_serial(program: &Program, nest: &Nest, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+fn map_serial(program: &Program, nest: &Nest, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
     let apart = Scatter::of(program, nest, &NoRanges).map(|own| own.apart()).unwrap_or_default();
     let count = nest.axes.len();
     let last = nest.axes.last().filter(|axis| {
@@ -107,7 +107,7 @@ fn nest_along(nest: &Nest, lanes: Lanes, target: &CpuTarget) -> (CpuMapping, Exp
 
 /// What a nest costs that keeps no rows, along the lanes that suit it better: its accesses, of which those to what an
 /// earlier stage has just read or written are cheap.
-pub(crate) fn nest_cost(nest: &Nest, prices: &Prices) -> Cost {
+pub(crate) fn nest_cost(nest: &Nest, prices: &CostModel) -> Cost {
     /// The part of an access to what is near.
     const NEAR: f64 = 0.5;
     let along = |outer: Option<Symbol>| {
@@ -139,12 +139,14 @@ fn size_of(axes: &[Axis]) -> f64 {
 }
 
 /// What an access is with lanes along an axis, or with none.
-fn item_along(access: &Access, vector: Option<Symbol>) -> Item {
+fn item_along(access: &Access, vector: Option<Symbol>) -> WorkKind {
     match vector.map(|vector| access.offset.affine_in(vector)) {
-        None => Item::Access,
-        Some(Some((step, _))) if step.is(1) || step.is(0) => Item::Access,
-        Some(Some((step, _))) if step.as_int().is_some_and(|step| step.abs() <= FEW_APART) => Item::Strided,
-        Some(_) => Item::Gather,
+        None => WorkKind::Access,
+        Some(Some((step, _))) if step.is(1) || step.is(0) => WorkKind::Access,
+        Some(Some((step, _))) if step.as_int().is_some_and(|step| step.abs() <= FEW_APART) => {
+            WorkKind::Strided
+        }
+        Some(_) => WorkKind::Gather,
     }
 }
 
@@ -160,14 +162,14 @@ fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
     let of_stage = |cost: Cost, stage: &Stage| -> Cost {
         let Some(vector) = outer.or_else(|| stage.axes.last()) else {
             // Without lanes each element is an access by itself.
-            return cost.and(Item::Gather, size_of(&nest.axes) * stage.accesses().count() as f64);
+            return cost.and(WorkKind::Gather, size_of(&nest.axes) * stage.accesses().count() as f64);
         };
         let positions = size_of(&nest.axes) * size_of(&stage.axes) * empty_lanes(vector);
         cost.plus(&stage_cost(stage, vector.symbol, positions))
     };
     let cost = nest.stages.iter().fold(Cost::default(), of_stage);
     // A nest that reads and writes nothing still runs.
-    if cost == Cost::default() { Cost::of(Item::Access, 1.0) } else { cost }
+    if cost == Cost::default() { Cost::of(WorkKind::Access, 1.0) } else { cost }
 }
 
 /// How many times as long accesses take because lanes are empty along an axis.

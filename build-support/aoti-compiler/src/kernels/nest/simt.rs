@@ -4,7 +4,7 @@
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
 use super::{is_along, scatter};
-use crate::cost::{Cost, Item};
+use crate::cost::{Cost, WorkKind};
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
 use crate::loops::scatter::Scatter;
@@ -108,7 +108,7 @@ pub(crate) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
         let accesses = stage.accesses().map(|access| if is_row(program, access) { to_row } else { 1.0 });
         accesses.sum::<f64>() * stage_extent(stage, &NoRanges) as f64
     };
-    Cost::of(Item::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
+    Cost::of(WorkKind::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
 }
 
 fn plain(size: i64, places: i64, along: Along, lanes: i64) -> Teams {

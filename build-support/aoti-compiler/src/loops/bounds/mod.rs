@@ -27,24 +27,24 @@ use std::fmt;
 /// What a pass made of a program that can neither be shown to stay within its buffers, or to read what has been written there,
 /// nor be checked: a bug of the compiler.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outside {
+pub struct OutOfBounds {
     pass: &'static str,
     fault: &'static str,
     findings: Vec<String>,
 }
 
-impl Outside {
+impl OutOfBounds {
     /// A pass, what it made of a program, and where that is seen; nothing where it is not.
     pub(crate) fn none(
         pass: &'static str,
         fault: &'static str,
         findings: Vec<String>,
-    ) -> Result<(), Outside> {
-        if findings.is_empty() { Ok(()) } else { Err(Outside { pass, fault, findings }) }
+    ) -> Result<(), OutOfBounds> {
+        if findings.is_empty() { Ok(()) } else { Err(OutOfBounds { pass, fault, findings }) }
     }
 }
 
-impl fmt::Display for Outside {
+impl fmt::Display for OutOfBounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} made a program that {}:\n{}", self.pass, self.fault, self.findings.join("\n"))
     }
@@ -52,8 +52,8 @@ impl fmt::Display for Outside {
 
 /// Shows every access to be within its buffer or gives it a check, in every build. Where neither can be done, no access may be
 /// printed.
-pub fn stay_within(program: &mut Program, pass: &'static str) -> Result<(), Outside> {
-    enforce(program).or_else(|findings| Outside::none(pass, "leaves its buffers", findings))
+pub fn enforce_bounds(program: &mut Program, pass: &'static str) -> Result<(), OutOfBounds> {
+    enforce(program).or_else(|findings| OutOfBounds::none(pass, "leaves its buffers", findings))
 }
 
 /// What cannot be shown to stay within its buffer, one sentence each; empty where everything is.

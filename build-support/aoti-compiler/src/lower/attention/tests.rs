@@ -9,7 +9,7 @@ use crate::loops::{self, KernelKind, Program};
 use crate::lower::lower;
 use crate::schedule;
 use crate::target::{GpuTarget, Target};
-use crate::tuning::Questions;
+use crate::tuning::Decisions;
 
 /// Every form that device code is tested with.
 const FORMS: &str = include_str!("../../../tests/device/attention.aoti");
@@ -64,10 +64,10 @@ fn attention(between: &str, scores: &str, weights: &str, outputs: &str) -> Strin
 #[track_caller]
 fn becomes(text: &str, expected: &[&str]) -> Program {
     let graph = graph(text);
-    let lowered = lower(&graph, &gpu(), &mut Questions::default());
+    let lowered = lower(&graph, &gpu(), &mut Decisions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
     let (schedule, _) =
-        schedule::schedule(lowered.clone(), &graph.ranges(), &gpu(), &mut Questions::default()).unwrap();
+        schedule::schedule(lowered.clone(), &graph.ranges(), &gpu(), &mut Decisions::default()).unwrap();
     assert_eq!(schedule::verify(&schedule), Vec::<String>::new());
     let printed = schedule::text::print(&schedule);
     assert_eq!(schedule::text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
@@ -133,7 +133,7 @@ fn every_form_is_one_kernel_on_gpus() {
 
 #[test]
 fn processors_keep_products_and_softmax_of_few_queries() {
-    let kinds = kinds(&lower(&graph(FORMS), &Target::cpu(&["x86-64-v3"]), &mut Questions::default()));
+    let kinds = kinds(&lower(&graph(FORMS), &Target::cpu(&["x86-64-v3"]), &mut Decisions::default()));
     // Two of the forms have five queries, or three, and two have a single one.
     let count = FORMS.matches("  output ").count();
     assert_eq!(kinds.iter().filter(|kind| **kind == "attention").count(), count - 4);
@@ -144,7 +144,7 @@ fn processors_keep_products_and_softmax_of_few_queries() {
 fn what_is_wanted_for_itself_keeps_its_kernel() {
     becomes(&attention("", "%product", "%w", ""), &["attention"]);
     let lowered =
-        |text: &str| kinds(&lower(&graph(text), &gpu(), &mut Questions::default())).contains(&"attention");
+        |text: &str| kinds(&lower(&graph(text), &gpu(), &mut Decisions::default())).contains(&"attention");
     for wanted in ["product", "w", "max", "e"] {
         assert!(
             !lowered(&attention("", "%product", "%w", &format!("output %{wanted} \"other\""))),
@@ -207,7 +207,7 @@ fn scaled_operands_and_weights_that_may_be_nan_are_one_kernel() {
     inputs[3] = Tensor::from_f32(&[6, 7], &mask);
     let found = evaluate(&graph, &inputs).expect("it runs");
     let (schedule, _) =
-        schedule::schedule(program, &graph.ranges(), &gpu(), &mut Questions::new(&Default::default()))
+        schedule::schedule(program, &graph.ranges(), &gpu(), &mut Decisions::new(&Default::default()))
             .expect("it is scheduled");
     let computed = evaluate_schedule(&schedule, &inputs).expect("it runs").outputs;
     let (found, computed) = (found[0].to_f64(), computed[0].to_f64());
@@ -220,7 +220,7 @@ fn softmax_over_another_axis_is_not_attention() {
     let text = attention("", "%product", "%w", "")
         .replace("%max: f32[2, 6] = max %product axes [2]", "%max: f32[2, 7] = max %product axes [1]")
         .replace("%peak: f32[2, 6, 7] = view %max [i0, i1]", "%peak: f32[2, 6, 7] = view %max [i0, i2]");
-    assert!(!kinds(&lower(&graph(&text), &gpu(), &mut Questions::default())).contains(&"attention"));
+    assert!(!kinds(&lower(&graph(&text), &gpu(), &mut Decisions::default())).contains(&"attention"));
 }
 
 #[test]

@@ -7,13 +7,13 @@ use crate::interpret::{Tensor, evaluate};
 use crate::passes::dce;
 use crate::schedule::Setting;
 use crate::target::Target;
-use crate::tuning::{Config, Question, Questions, Records};
+use crate::tuning::{Config, Decisions, Records, TuningPoint};
 
 /// How many reductions there are in a graph for a target.
 #[track_caller]
 fn reductions_for(target: &Target, body: &str) -> usize {
     let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
-    let split = dce(split_reductions(graph, target, &mut Questions::default()));
+    let split = dce(split_reductions(graph, target, &mut Decisions::default()));
     crate::graph::verify(&split).expect("the result is well formed");
     print(&split).matches(" axes [").count()
 }
@@ -70,7 +70,7 @@ fn what_others_read_as_well_stays_a_row_unless_it_is_long() {
 fn gives_the_same(body: &str, x: &Tensor, kernels: usize) {
     let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
     let target = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
-    let split = dce(split_reductions(graph.clone(), &Target::Gpu(target), &mut Questions::default()));
+    let split = dce(split_reductions(graph.clone(), &Target::Gpu(target), &mut Decisions::default()));
     crate::graph::verify(&split).expect("the result is well formed");
     assert_eq!(print(&split).matches(" axes [").count(), kernels, "{}", print(&split));
     let inputs = std::slice::from_ref(x);
@@ -168,9 +168,9 @@ fn narrow_numbers_are_rounded_once() {
 }
 
 /// A graph, split as records say, and what was asked.
-fn asked(body: &str, target: &Target, records: &Records) -> (Graph, Vec<Question>) {
+fn asked(body: &str, target: &Target, records: &Records) -> (Graph, Vec<TuningPoint>) {
     let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
-    let mut questions = Questions::new(records);
+    let mut questions = Decisions::new(records);
     let split = dce(split_reductions(graph, target, &mut questions));
     crate::graph::verify(&split).expect("the result is well formed");
     (split, questions.into_asked())

@@ -241,7 +241,7 @@ impl Parser<'_, '_> {
         }
         self.cursor.expect_word("boxes")?;
         let extents = self.cursor.integers()?;
-        let window = parse_window(&mut self.cursor)?;
+        let window = parse_window(self.cursor)?;
         Ok(Map { tensor, sizes, strides, extents, window })
     }
 

@@ -3,7 +3,7 @@
 use super::super::text::{choice_lines, mapping_line};
 use super::{Call, FunctionId};
 use crate::graph::text::bracketed;
-use crate::kernels::Choice;
+use crate::kernels::Selection;
 use crate::kernels::launch::Launch;
 use crate::kernels::mapping::Mapping;
 use crate::loops::text::print_kernel;
@@ -17,7 +17,7 @@ use std::fmt::Write;
 /// Numbers the functions of kernels, in the order in which these run.
 pub(in crate::schedule) fn number(
     program: &Program,
-    (choices, mappings): (&PrimaryMap<KernelId, Choice>, &PrimaryMap<KernelId, Mapping>),
+    (choices, mappings): (&PrimaryMap<KernelId, Selection>, &PrimaryMap<KernelId, Mapping>),
     launches: &PrimaryMap<KernelId, Vec<Launch>>,
     calls: &mut PrimaryMap<KernelId, Call>,
 ) {
@@ -49,7 +49,7 @@ fn canonical(
     program: &Program,
     kernel: &Kernel,
     call: &Call,
-    (choice, mapping): (&Choice, &Mapping),
+    (choice, mapping): (&Selection, &Mapping),
 ) -> String {
     let mut kernel = call.rebased(program, kernel, &choice.packed);
     // Where an element lies says its offset; what its coordinates are in a buffer does not matter here.

@@ -4,7 +4,7 @@
 use super::{MemoryPlan, most};
 use crate::dtype::DType;
 use crate::graph::{SymbolInfo, extremes_of};
-use crate::kernels::{Choice, Scratch};
+use crate::kernels::{Scratch, Selection};
 use crate::loops::{BufferId, KernelId, Program, Storage};
 use crate::symbolic::{Expr, Ranges};
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -52,7 +52,7 @@ fn is_too_much(mut sizes: impl Iterator<Item = Expr>, element: i64) -> bool {
 pub(super) fn number(
     program: &Program,
     buffers: impl Iterator<Item = BufferId>,
-    choices: &PrimaryMap<KernelId, Choice>,
+    choices: &PrimaryMap<KernelId, Selection>,
     ranges: &dyn Ranges,
     plan: &mut MemoryPlan,
 ) {

@@ -2,7 +2,7 @@
 
 use super::{MemoryPlan, most};
 use crate::kernels::gemm::library::library_product;
-use crate::kernels::{Choice, Scratch};
+use crate::kernels::{Scratch, Selection};
 use crate::loops::{Kernel, KernelId, KernelKind, Program};
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
@@ -16,7 +16,7 @@ const REPORT_BYTES: i64 = 320;
 /// Bytes of the arena of a plan with what lies behind it. Kernels run one after the other, so the largest is enough.
 pub(super) fn total(
     program: &Program,
-    choices: &PrimaryMap<KernelId, Choice>,
+    choices: &PrimaryMap<KernelId, Selection>,
     plan: &MemoryPlan,
     (ranges, target): (&dyn Ranges, &Target),
 ) -> Expr {
@@ -40,7 +40,7 @@ fn on_device<'a>(scratch: &'a Scratch, target: &Target) -> Option<&'a Expr> {
 
 /// What is for those who are asked instead of a kernel: a library's own memory, and where a function says what went wrong. No
 /// other kernel writes there before it is read.
-fn of_others(program: &Program, kernel: &Kernel, choice: &Choice, target: &Target) -> Option<i64> {
+fn of_others(program: &Program, kernel: &Kernel, choice: &Selection, target: &Target) -> Option<i64> {
     match &kernel.kind {
         // A collective reports to the run.
         KernelKind::Extern(own) => own.function().map(|_| REPORT_BYTES),

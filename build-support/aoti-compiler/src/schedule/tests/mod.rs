@@ -15,7 +15,7 @@ use crate::kernels::mapping::{GpuMapping, Lanes, Meeting, Multiplier, Scattering
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
 use crate::target::GpuTarget;
-use crate::tuning::{Answer, Question};
+use crate::tuning::{Alternative, TuningPoint};
 
 /// A graph with the given statements.
 fn graph_of(body: &str) -> Graph {
@@ -24,7 +24,7 @@ fn graph_of(body: &str) -> Graph {
 
 /// What a graph becomes on a target.
 fn scheduled_for(graph: &Graph, target: &Target, records: &Records) -> Outcome {
-    let mut questions = Questions::new(records);
+    let mut questions = Decisions::new(records);
     let lowered = lower(graph, target, &mut questions);
     let (schedule, explanations) =
         schedule(lowered, &graph.ranges(), target, &mut questions).expect("all accesses are proven");
@@ -35,12 +35,12 @@ fn scheduled_for(graph: &Graph, target: &Target, records: &Records) -> Outcome {
 struct Outcome {
     schedule: Schedule,
     explanations: Vec<Explanation>,
-    asked: Vec<Question>,
+    asked: Vec<TuningPoint>,
 }
 
 /// What is answered to a question about a pair, in their order.
-fn joints(question: &Question) -> Vec<Joint> {
-    let joint = |answer: &Answer| {
+fn joints(question: &TuningPoint) -> Vec<FusionChoice> {
+    let joint = |answer: &Alternative| {
         let Some(Setting::Pair(joint)) = Setting::of_config(&answer.config) else {
             panic!("no answer of a pair: {answer:?}")
         };
@@ -59,7 +59,7 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let graph = graph_of(body);
     crate::graph::verify(&graph).expect("the graph is well formed");
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&graph, &target, &mut Questions::default());
+    let lowered = lower(&graph, &target, &mut Decisions::default());
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
     let Outcome { schedule, explanations, asked } = scheduled_for(&graph, &target, &Records::none());
     assert_eq!(verify(&schedule), Vec::<String>::new());
@@ -74,12 +74,12 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
 }
 
 /// What is open about a graph before its kernels are known.
-fn asked(body: &str) -> Vec<Question> {
+fn asked(body: &str) -> Vec<TuningPoint> {
     scheduled_for(&graph_of(body), &Target::cpu(&["x86-64-v3"]), &Records::none()).asked
 }
 
 /// Each other answer to one of the first questions by itself, and the last ones to all.
-fn other_answers_give_the_same(graph: &Graph, target: &Target, asked: &[Question]) {
+fn other_answers_give_the_same(graph: &Graph, target: &Target, asked: &[TuningPoint]) {
     let check = |records: &Records| {
         let other = scheduled_for(graph, target, records).schedule;
         assert_eq!(verify(&other), Vec::<String>::new(), "{records:?}");
@@ -116,7 +116,7 @@ fn other_ways_give_the_same(graph: &Graph, schedule: &Schedule) {
         let mut records = Records::none();
         for (kernel, ways) in &ways {
             if let Some(way) = ways.get(position) {
-                records.set(KernelKey::of(program, kernel, target), way.setting());
+                records.set(TuningKey::of(program, kernel, target), way.setting());
             }
         }
         let other = decide(program.clone(), &ranges, target, &records);

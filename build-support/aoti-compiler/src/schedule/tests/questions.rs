@@ -27,7 +27,7 @@ fn a_close_call_of_fusion_is_a_question_and_the_first_answer_is_the_default() {
     let body = heavy_epilogue("", "a", 6);
     check(&body, &["matmul (6, 48)"]);
     let [pair] = &asked(&body)[..] else { panic!("one question") };
-    assert_eq!((joints(pair), pair.taken), (vec![Joint::Fused, Joint::Apart], 0));
+    assert_eq!((joints(pair), pair.taken), (vec![FusionChoice::Fuse, FusionChoice::Separate], 0));
     assert!(!pair.answers[1].is_shared);
     // What there is beside it, and names, are no part of its key; sizes are.
     let before = "input %o \"o\": f32[7]\n%n: f32[7] = neg %o\noutput %n \"n\"";
@@ -40,17 +40,17 @@ fn a_close_call_of_fusion_is_a_question_and_the_first_answer_is_the_default() {
 #[test]
 fn what_keeps_all_threads_busy_is_worth_a_question() {
     let [pair] = &asked(LARGE_REDUCTION)[..] else { panic!("one question") };
-    assert_eq!(joints(pair), [Joint::Apart, Joint::Fused]);
+    assert_eq!(joints(pair), [FusionChoice::Separate, FusionChoice::Fuse]);
     let prices = Target::cpu(&["x86-64-v3"]).prices();
     let cost = |way: usize| prices.total(&pair.answers[way].cost);
     assert!(cost(1) < cost(0), "on one thread it is better to read once");
     let graph = graph_of(LARGE_REDUCTION);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
-    records.set(pair.key.clone(), Setting::Pair(Joint::Fused));
+    records.set(pair.key.clone(), Setting::Pair(FusionChoice::Fuse));
     let own = scheduled_for(&graph, &target, &records);
     assert_eq!((own.schedule.program.kernels.len(), own.asked[0].taken), (1, 1));
-    records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
+    records.set(pair.key.clone(), Setting::Pair(FusionChoice::Separate));
     let own = scheduled_for(&graph, &target, &records);
     assert_eq!(own.explanations[0].refusal, Some(Refusal::Measured));
     let costs = own.explanations[0].costs.expect("they could be one");
@@ -91,11 +91,11 @@ const FINISHED_ROWS: &str = r#"
 fn whether_a_product_finishes_its_rows_is_a_question() {
     let (program, _) = scheduled(FINISHED_ROWS);
     let [pair] = &asked(FINISHED_ROWS)[..] else { panic!("one question") };
-    assert_eq!((program.kernels.len(), joints(pair)), (1, vec![Joint::Fused, Joint::Apart]));
+    assert_eq!((program.kernels.len(), joints(pair)), (1, vec![FusionChoice::Fuse, FusionChoice::Separate]));
     let graph = graph_of(FINISHED_ROWS);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
-    records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
+    records.set(pair.key.clone(), Setting::Pair(FusionChoice::Separate));
     let apart = scheduled_for(&graph, &target, &records);
     assert_eq!((apart.schedule.program.kernels.len(), apart.asked[0].taken), (2, 1));
     gives_the_same(&graph, &apart.schedule);
@@ -161,7 +161,7 @@ fn where_rows_are_kept_on_gpus_can_be_measured() {
     records.set(question.key.clone(), question.answers[1].config.clone());
     let again = scheduled_for(&graph, &target, &records).schedule;
     let kernel = again.program.kernels.values().next().expect("one kernel");
-    assert_ne!(KernelKey::of(&again.program, kernel, &target), question.key);
+    assert_ne!(TuningKey::of(&again.program, kernel, &target), question.key);
 }
 
 /// Trap 28: which kernels there are depends on pairs, and records of both lie side by side: one of a kernel that there is
@@ -172,16 +172,16 @@ fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
     let (target, mut records) = (Target::cpu(&["x86-64-v3"]), Records::none());
     let run = |records: &Records| scheduled_for(&graph, &target, records).schedule;
     let Outcome { schedule: first, asked, .. } = scheduled_for(&graph, &target, &records);
-    let keys = |schedule: &Schedule| -> Vec<KernelKey> {
+    let keys = |schedule: &Schedule| -> Vec<TuningKey> {
         let program = &schedule.program;
-        program.kernels.values().map(|kernel| KernelKey::of(program, kernel, &target)).collect()
+        program.kernels.values().map(|kernel| TuningKey::of(program, kernel, &target)).collect()
     };
     let kernel = first.program.kernels.values().next().expect("one kernel");
     let all = ways(&first.program, kernel, &graph.ranges(), &target);
     records.set(keys(&first)[0].clone(), all[1].setting());
     let tuned = run(&records);
     assert_ne!(tuned.mappings, first.mappings, "the record of the joint kernel counts");
-    records.set(asked[0].key.clone(), Setting::Pair(Joint::Apart));
+    records.set(asked[0].key.clone(), Setting::Pair(FusionChoice::Separate));
     let apart = run(&records);
     assert_eq!(apart.program.kernels.len(), 2);
     assert!(
@@ -189,6 +189,6 @@ fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
         "it is of a kernel that there is no more"
     );
     gives_the_same(&graph, &apart);
-    records.set(asked[0].key.clone(), Setting::Pair(Joint::Fused));
+    records.set(asked[0].key.clone(), Setting::Pair(FusionChoice::Fuse));
     assert_eq!(run(&records), tuned, "and counts again where it is back");
 }

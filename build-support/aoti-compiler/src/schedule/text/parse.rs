@@ -6,7 +6,7 @@ use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
     Scattering, Split, Teams, Tile,
 };
-use crate::kernels::{Algorithm, Choice, Expansion, Form, PackedOperand, Packing, Scratch};
+use crate::kernels::{Algorithm, Expansion, Form, PackedOperand, Packing, Scratch, Selection};
 use crate::loops::{self, Buffer, BufferId, KernelId};
 use crate::schedule::Schedule;
 use crate::schedule::memory::{LateId, MemoryPlan};
@@ -60,7 +60,7 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     }
     cursor.expect('}')?;
     let early = choices.iter().filter(|(kernel, _)| !memory.late_scratch.contains_key(kernel));
-    let scratch = early.map(|(_, choice): (_, &Choice)| &choice.scratch);
+    let scratch = early.map(|(_, choice): (_, &Selection)| &choice.scratch);
     memory.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
     Ok(Schedule { target, program, choices, mappings, calls, launches, memory })
 }
@@ -111,7 +111,7 @@ pub(super) fn buffer(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Buffe
     if buffers.is_valid(id) { Ok(id) } else { Err(cursor.error("there is no such buffer")) }
 }
 
-fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxError> {
+fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Selection, SyntaxError> {
     cursor.expect_word("choose")?;
     let algorithm = algorithm(cursor)?;
     let mut packed = Vec::new();
@@ -125,7 +125,7 @@ fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxEr
         let units = if cursor.eat_word("units") { Some(cursor.expression()?) } else { None };
         scratch = Scratch { shared, worker, units };
     }
-    Ok(Choice { algorithm, packed, scratch })
+    Ok(Selection { algorithm, packed, scratch })
 }
 
 pub(super) fn algorithm(cursor: &mut Cursor<'_>) -> Result<&'static Algorithm, SyntaxError> {

@@ -6,7 +6,7 @@ use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Rows, Scattering,
     Split, Teams, Tile,
 };
-use crate::kernels::{Choice, Form, Packing, Scratch};
+use crate::kernels::{Form, Packing, Scratch, Selection};
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::memory::MemoryPlan;
@@ -66,7 +66,7 @@ fn libraries(named: &[MathLibrary]) -> String {
     named.iter().map(|library| format!(" library {}", quoted(library.name()))).collect()
 }
 
-pub(in crate::schedule) fn choice_lines(choice: &Choice) -> Vec<String> {
+pub(in crate::schedule) fn choice_lines(choice: &Selection) -> Vec<String> {
     let mut lines = vec![format!("choose {}", choice.algorithm.word)];
     for packed in &choice.packed {
         let (form, sizes) = form_words(&packed.form);

@@ -8,7 +8,7 @@ use crate::kernels::mapping::Block;
 use crate::loops::Channels;
 use crate::passes::PARTS;
 use crate::schedule::hold::Held;
-use crate::schedule::joints::Joint;
+use crate::schedule::joints::FusionChoice;
 use crate::schedule::setting::{Layout, Setting};
 use crate::text::{Cursor, SyntaxError};
 use std::fmt;
@@ -62,10 +62,10 @@ impl Setting {
     }
 }
 
-fn joint_text(joint: Joint) -> &'static str {
+fn joint_text(joint: FusionChoice) -> &'static str {
     match joint {
-        Joint::Fused => "fused",
-        Joint::Apart => "apart",
+        FusionChoice::Fuse => "fused",
+        FusionChoice::Separate => "apart",
     }
 }
 
@@ -77,8 +77,9 @@ fn held_text(held: Held) -> &'static str {
 }
 
 fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
-    if let Some(joint) =
-        [Joint::Fused, Joint::Apart].into_iter().find(|joint| cursor.eat_word(joint_text(*joint)))
+    if let Some(joint) = [FusionChoice::Fuse, FusionChoice::Separate]
+        .into_iter()
+        .find(|joint| cursor.eat_word(joint_text(*joint)))
     {
         return Ok(Setting::Pair(joint));
     }

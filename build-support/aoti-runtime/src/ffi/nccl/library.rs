@@ -86,11 +86,7 @@ impl Nccl {
     /// # Errors
     /// What the loader says, and [`ErrorCode::Device`] for processors.
     pub fn open(device: Device) -> Result<Nccl, Error> {
-        let name = match device {
-            Device::Cuda(_) => "libnccl.so.2",
-            Device::Rocm(_) => "librccl.so.1",
-            Device::Cpu => return Err(Error::new(ErrorCode::Device, "NCCL is for GPUs")),
-        };
+        let name = device.collectives().ok_or_else(|| Error::new(ErrorCode::Device, "NCCL is for GPUs"))?;
         // SAFETY: these names are those libraries'.
         unsafe { Nccl::open_file(Path::new(name)) }
     }

@@ -187,7 +187,7 @@ mod tests {
     use crate::loops::KernelKind;
     use crate::lower::lower;
     use crate::target::{GpuTarget, Target};
-    use crate::tuning::Questions;
+    use crate::tuning::Decisions;
 
     /// Two queries of two heads, keys of one head that all have the same score, with values 1, 3 and 8.
     fn values(masks: &[(&str, Tensor)], inputs: &[&str], attributes: &[AttributeProto]) -> Vec<f64> {
@@ -261,7 +261,7 @@ mod tests {
                 fixed(model, "m", &[64, 64]).node("Attention", &["q", "k", "k", "m"], &["y"], attributes);
             let graph = model.import(&["y"]).unwrap().graph;
             let graph = crate::passes::optimize(graph);
-            let program = lower(&graph, &target, &mut Questions::default());
+            let program = lower(&graph, &target, &mut Decisions::default());
             let count = |program: &crate::loops::Program| {
                 let is_one = |kernel: &&crate::loops::Kernel| matches!(kernel.kind, KernelKind::Attention(_));
                 program.kernels.values().filter(is_one).count()

@@ -1,6 +1,6 @@
 //! Custom operators, from the call in a program to the run that calls the function.
 
-use super::decompose_with;
+use super::functionalize_with;
 use crate::codegen;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::aten::text::parse;
@@ -10,8 +10,8 @@ use crate::interpret::{Tensor, evaluate};
 use crate::lower::lower;
 use crate::schedule::{self, Records, decide};
 use crate::target::Target;
-use crate::tuning::Questions;
-use crate::{graph, loops};
+use crate::tuning::Decisions;
+use crate::{graph, loops, runplan};
 
 fn function(schema: &str) -> Operator {
     let code = OperatorCode::Function("mylib_f".to_owned());
@@ -24,7 +24,7 @@ fn of_text(schema: &str, text: &str) -> Operator {
 
 fn decomposed(operator: Operator, statements: &str) -> Result<Graph, Diagnostics> {
     let program = parse(&format!("program {{ {statements} }}")).expect("the text parses");
-    decompose_with(&program, &Operators::new(&[operator]).expect("it is declared well"))
+    functionalize_with(&program, &Operators::new(&[operator]).expect("it is declared well"))
 }
 
 #[track_caller]
@@ -89,7 +89,7 @@ fn a_function_that_decides_sizes_has_memory_for_the_largest() {
         graph.outputs.iter().map(|output| graph.ty(output.value).to_string()).collect();
     assert_eq!(outputs, ["f32[s0, s1]", "i64[2*s0]"]);
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&crate::passes::optimize(graph), &target, &mut Questions::default());
+    let lowered = lower(&crate::passes::optimize(graph), &target, &mut Decisions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
 }
 
@@ -112,7 +112,7 @@ fn sizes_that_a_function_decides_have_a_bound() {
     let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
     assert_eq!(graph.ty(call.outputs[0]).to_string(), "f32[2*s1, 3]");
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&crate::passes::optimize(graph), &target, &mut Questions::default());
+    let lowered = lower(&crate::passes::optimize(graph), &target, &mut Decisions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
 }
 
@@ -147,7 +147,7 @@ fn every_type_of_argument_goes_through_all_text_forms() {
     );
     assert_eq!(graph::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), graph);
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&graph, &target, &mut Questions::default());
+    let lowered = lower(&graph, &target, &mut Decisions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
     let text = loops::text::print(&lowered);
     assert_eq!(loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), lowered);
@@ -182,7 +182,7 @@ fn what_a_function_changes_is_a_result_that_later_calls_read() {
     let z = changed.outputs[0].value;
     assert!(changed.nodes.iter().any(|node| node.outputs.contains(&z) && !matches!(node.op, Op::Extern(_))));
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&changed, &target, &mut Questions::default());
+    let lowered = lower(&changed, &target, &mut Decisions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
     let text = loops::text::print(&lowered);
     assert_eq!(loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), lowered);

@@ -209,11 +209,11 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_lists_is_refused_by_its_name() {
-        use crate::frontend::torch::functionalize::decompose;
+        use crate::frontend::torch::functionalize::functionalize;
         for call in ["_foreach_powsum.Scalar(self = [%x])", "_foreach_nothing.default(self = [%x])"] {
             let text = format!("program {{ input %x: f32[2] [%a: f32[2]] = aten.{call} output %a }}");
             let program = crate::frontend::torch::aten::text::parse(&text).expect("it parses");
-            let refusal = decompose(&program).expect_err("it is refused").to_string();
+            let refusal = functionalize(&program).expect_err("it is refused").to_string();
             let name = if call.contains("powsum") { "_foreach_powsum" } else { "nothing" };
             assert!(refusal.contains(name), "{refusal}");
         }

@@ -27,4 +27,4 @@ mod custom_op_tests;
 #[cfg(test)]
 mod window_tests;
 
-pub use run::{decompose, decompose_with};
+pub use run::{functionalize, functionalize_with};

@@ -16,13 +16,13 @@ use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Turns a program of PyTorch's own operators into a core graph.
-pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
-    decompose_with(program, &Operators::default())
+pub fn functionalize(program: &Program) -> Result<Graph, Diagnostics> {
+    functionalize_with(program, &Operators::default())
 }
 
 /// Turns a program into a core graph that calls PyTorch's operators and those of the user's project. All operators that are
 /// not supported, and all calls that a rule refuses, are reported together.
-pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph, Diagnostics> {
+pub fn functionalize_with(program: &Program, operators: &Operators) -> Result<Graph, Diagnostics> {
     let registry = Registry::with(operators);
     let program = super::vmap::mapped(program);
     let program = super::inline::inlined(&program);

@@ -133,13 +133,13 @@ fn narrow(symbols: &mut [SymbolInfo], symbol: Symbol, value: &Expr) {
 #[cfg(test)]
 mod tests {
     use crate::frontend::torch::aten::text::parse;
-    use crate::frontend::torch::functionalize::decompose;
+    use crate::frontend::torch::functionalize::functionalize;
     use crate::graph::Graph;
     use crate::interpret::{Tensor, evaluate};
 
     fn graph(statements: &str) -> Graph {
         let program = parse(&format!("program {{ {statements} }}")).unwrap_or_else(|error| panic!("{error}"));
-        decompose(&program).unwrap_or_else(|error| panic!("{error}"))
+        functionalize(&program).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn ones(sizes: &[usize]) -> Tensor {

@@ -1,13 +1,13 @@
 //! What is written to memory that the program sees in several ways, and values whose shapes a program misstates.
 
-use super::decompose;
+use super::functionalize;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::aten::text::parse;
 use crate::graph::Graph;
 use crate::interpret::{Tensor, evaluate};
 
 fn graph(text: &str) -> Result<Graph, Diagnostics> {
-    decompose(&parse(&format!("program {{ {text} }}")).expect("the text parses"))
+    functionalize(&parse(&format!("program {{ {text} }}")).expect("the text parses"))
 }
 
 fn results(text: &str, inputs: &[Tensor]) -> Vec<Vec<f64>> {

@@ -114,7 +114,7 @@ mod tests {
     use super::super::expr::parse;
     use super::*;
     use crate::frontend::torch::aten::text::parse as parse_program;
-    use crate::frontend::torch::functionalize::decompose;
+    use crate::frontend::torch::functionalize::functionalize;
     use crate::interpret::{Tensor, evaluate};
     use crate::symbolic::{Interval, RangeTable, Ranges, Symbol};
 
@@ -159,7 +159,7 @@ mod tests {
             let tree = parse(text).unwrap();
             assert(&mut program, &tree, text, &mut 0, &mut Sizes(RangeTable::default())).unwrap();
             crate::frontend::torch::aten::verify(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let graph = decompose(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let graph = functionalize(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
             for (a, b) in (1..7).flat_map(|a| (1..9).map(move |b| (a, b))) {
                 let sizes = [a as usize, b as usize];
                 let x = Tensor::from_f32(&sizes, &vec![1.0; sizes[0] * sizes[1]]);

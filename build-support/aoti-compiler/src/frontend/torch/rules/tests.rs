@@ -1,6 +1,6 @@
 //! Rules against values that PyTorch gives: one call a case, evaluated by the interpreter.
 
-use super::super::functionalize::decompose;
+use super::super::functionalize::functionalize;
 use super::super::rules::Registry;
 use crate::dtype::DType;
 use crate::frontend::torch::aten::text::parse;
@@ -41,7 +41,7 @@ fn program(target: &str, tensors: &[(&str, Tensor)], rest: &[(&str, Arg)], resul
 
 fn check(target: &str, tensors: &[(&str, Tensor)], rest: &[(&str, Arg)], expected: &Tensor) {
     let program = program(target, tensors, rest, meta(expected.dtype(), expected.sizes()));
-    let graph = decompose(&program).unwrap_or_else(|error| panic!("{target}: {error}"));
+    let graph = functionalize(&program).unwrap_or_else(|error| panic!("{target}: {error}"));
     let inputs: Vec<Tensor> = tensors.iter().map(|(_, tensor)| tensor.clone()).collect();
     let results = evaluate(&graph, &inputs).unwrap_or_else(|error| panic!("{target}: {error}"));
     assert_eq!(results[0].dtype(), expected.dtype(), "{target}");
@@ -138,7 +138,8 @@ fn matrices_of_nothing_have_a_condition_and_singular_factors_no_inverse() {
     let inverse = |diagonal: f32| {
         let factor = Tensor::from_f32(&[2, 2], &[2.0, 0.0, 0.0, diagonal]);
         let target = "aten.cholesky_inverse.default";
-        let graph = decompose(&program(target, &[("self", factor.clone())], &[], meta(DType::F32, &[2, 2])));
+        let graph =
+            functionalize(&program(target, &[("self", factor.clone())], &[], meta(DType::F32, &[2, 2])));
         evaluate(&graph.expect("it is supported"), &[factor]).map(|results| results[0].to_f64())
     };
     assert_eq!(inverse(1.0), Ok(vec![0.25, 0.0, 0.0, 1.0]));
@@ -171,7 +172,7 @@ fn ignored_targets_cost_nothing() {
 fn refused(statements: &str) -> Vec<String> {
     let program = parse(&format!("program {{ {statements} }}")).expect("the text parses");
     verify(&program).expect("it is well formed");
-    let findings = decompose(&program).expect_err("it is refused");
+    let findings = functionalize(&program).expect_err("it is refused");
     findings.0.iter().map(ToString::to_string).collect()
 }
 
@@ -213,7 +214,7 @@ pub(crate) fn evaluated(
 ) -> Result<Vec<Tensor>, crate::interpret::EvalError> {
     let program = parse(&format!("program {{ {statements} }}")).expect("the text parses");
     verify(&program).expect("it is well formed");
-    evaluate(&decompose(&program).unwrap_or_else(|error| panic!("{error}")), inputs)
+    evaluate(&functionalize(&program).unwrap_or_else(|error| panic!("{error}")), inputs)
 }
 
 #[test]
@@ -309,7 +310,8 @@ fn sizes_are_inferred_beside_sizes_that_may_be_zero() {
         %z: f32[s0, 1] = aten.linear.default(input = %y, weight = %w, bias = none)
         output %z
     }";
-    let graph = decompose(&parse(text).expect("the text parses")).unwrap_or_else(|error| panic!("{error}"));
+    let graph =
+        functionalize(&parse(text).expect("the text parses")).unwrap_or_else(|error| panic!("{error}"));
     let w = Tensor::from_f32(&[1, 6], &[1.0; 6]);
     for (rows, sums) in [(0, vec![]), (1, vec![6.0])] {
         let x = Tensor::from_f32(&[rows, 2, 3], &vec![1.0; rows * 6]);
@@ -347,7 +349,8 @@ fn loops_capture_sizes_between_tensors() {
         output %count
         output %end
     }"#;
-    let graph = decompose(&parse(text).expect("the text parses")).unwrap_or_else(|error| panic!("{error}"));
+    let graph =
+        functionalize(&parse(text).expect("the text parses")).unwrap_or_else(|error| panic!("{error}"));
     let inputs = [Tensor::from_i64(&[], &[1]), Tensor::from_f32(&[], &[0.5]), f32s(&[1.0, 2.0, 4.0])];
     let results = evaluate(&graph, &inputs).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(results[0].to_f64(), [3.0]);
@@ -392,7 +395,7 @@ fn regions(mode: &str, body: &str) -> String {
 fn regions_that_state_a_mode_are_their_bodies() {
     let body = "program { input %x: f32[2] %y: f32[2] = aten.exp.default(self = %x) output %y }";
     let program = parse(&format!("program {{ {} }}", regions("false", body))).expect("the text parses");
-    let graph = decompose(&program).expect("regions are taken apart");
+    let graph = functionalize(&program).expect("regions are taken apart");
     let results = evaluate(&graph, &[f32s(&[1.0, 2.0])]).expect("it runs");
     let want = [(-1.0f64).exp().exp().exp(), (-2.0f64).exp().exp().exp()];
     for (got, want) in results[0].to_f64().into_iter().zip(want) {
@@ -422,7 +425,7 @@ fn recurrent(layer: &str, gates: usize, states: &str, directions: usize, steps: 
         both = directions == 2,
     );
     let program = parse(&text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
-    let graph = decompose(&program).unwrap_or_else(|error| panic!("{layer}: {error}"));
+    let graph = functionalize(&program).unwrap_or_else(|error| panic!("{layer}: {error}"));
     let filled = |sizes: &[usize]| {
         let count: usize = sizes.iter().product();
         let values: Vec<f32> =
@@ -456,7 +459,7 @@ fn recurrent_layers_over_any_number_of_steps_are_those_over_a_known_one() {
 /// The results of a program in text form.
 fn results(text: &str, inputs: &[Tensor]) -> Vec<Tensor> {
     let program = parse(&format!("program {{ {text} }}")).expect("the text parses");
-    let graph = decompose(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let graph = functionalize(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
     evaluate(&graph, inputs).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
