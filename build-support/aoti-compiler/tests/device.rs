@@ -30,6 +30,8 @@ mod integers;
 mod order;
 #[path = "device/places.rs"]
 mod places;
+#[path = "device/quantised.rs"]
+mod quantised;
 #[path = "device/repeated.rs"]
 mod repeated;
 #[path = "device/scatters.rs"]

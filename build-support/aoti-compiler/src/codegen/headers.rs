@@ -51,6 +51,7 @@ headers![
     "gpu/driver.h",
     "gpu/emulate.h",
     "gpu/emulate_units.h",
+    "gpu/groups.h",
     "gpu/host.h",
     "gpu/library.h",
     "gpu/loaded.h",

@@ -11,6 +11,7 @@ mod foreign;
 pub mod functions;
 pub mod gpu;
 mod group_panels;
+mod group_tiles;
 pub mod harness;
 pub mod header;
 pub(crate) mod headers;

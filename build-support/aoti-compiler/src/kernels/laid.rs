@@ -2,7 +2,7 @@
 
 use super::mapping::Block;
 use super::mapping::{CpuMapping, GpuMapping, Grain, Lanes, Mapping, Rows, Split, Tile};
-use super::{Choice, attention, axis_ops, conv, gemm, index_width, nest};
+use super::{Choice, attention, axis_ops, conv, gemm, group_tiles, index_width, nest};
 use crate::cost::{Cost, Item, Shares};
 use crate::loops::{Kernel, KernelKind, Program};
 use crate::symbolic::{Expr, NoRanges, Ranges};
@@ -115,7 +115,9 @@ fn on_gpu(
     let index = index_width::width(program, kernel, ranges);
     match &kernel.kind {
         KernelKind::Nest(own) => nest::simt::map(program, (kernel, own), index, ranges, gpu),
-        KernelKind::MatMul(matmul) => tiles(gemm::tiles::of_product(program, matmul, index, gpu)),
+        KernelKind::MatMul(matmul) => {
+            tiles(gemm::tiles::of_product(program, (matmul, group_tiles(&choice.packed)), index, gpu))
+        }
         KernelKind::Convolution(conv) => {
             tiles(conv::on_gpu(&conv::Site::new(program, conv, target), choice.algorithm, (index, gpu)))
         }

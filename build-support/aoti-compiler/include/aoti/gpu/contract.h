@@ -122,8 +122,8 @@ template <int N, class I, class T> struct ColumnPieces<N, true, I, Strided<T, I,
 };
 #endif
 
-// A byte of a word as a number, without a conversion: in the low bits of 2^23. A signed one has its sign turned, and is 128 more.
-template <bool Signed> AOTI_INLINE f32 byte_of(u32 word, int i) {
+// 2^23 and a byte of a word, without a conversion.
+AOTI_INLINE f32 raised_byte(u32 word, int i) {
 #if AOTI_NVIDIA
   u32 bits;
   __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(bits) : "r"(word), "r"(0x4b000000), "r"(0x7440 | i));
@@ -132,7 +132,11 @@ template <bool Signed> AOTI_INLINE f32 byte_of(u32 word, int i) {
 #endif
   f32 value;
   __builtin_memcpy(&value, &bits, sizeof value);
-  return value - (Signed ? 8388608.0f + 128.0f : 8388608.0f);
+  return value;
+}
+// A byte of a word as a number. A signed one has its sign turned, and is 128 more.
+template <bool Signed> AOTI_INLINE f32 byte_of(u32 word, int i) {
+  return raised_byte(word, i) - (Signed ? 8388608.0f + 128.0f : 8388608.0f);
 }
 template <bool Signed> AOTI_INLINE u32 without_sign(u32 word) { return Signed ? word ^ 0x80808080u : word; }
 

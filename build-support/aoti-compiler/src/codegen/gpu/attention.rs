@@ -21,7 +21,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
     let (function, header) = match tile.by {
-        Multiplier::Few | Multiplier::FewUnits => {
+        Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups => {
             (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h")
         }
         Multiplier::Threads | Multiplier::Windows => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),

@@ -8,6 +8,7 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
+use crate::kernels::GroupTiles;
 use crate::kernels::gemm::multiplier::Asked;
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
@@ -95,6 +96,7 @@ pub(super) fn matmul(
     parameters: &Parameters,
     matmul: &MatMul,
     (tile, launch): (&Tile, &Launch),
+    groups: Option<&GroupTiles>,
 ) -> Printed {
     let index = index_type(tile.index);
     let rank = matmul.axes.len();
@@ -118,6 +120,16 @@ pub(super) fn matmul(
             batch.join(", ")
         )
     };
+    let right = match groups {
+        None => operand(1, b, &b.column_stride, &b.row_stride),
+        Some(GroupTiles { k, rows, bits, scale, .. }) => {
+            let group = if rows == k { 0 } else { *rows };
+            let (element, pointer) = (type_name(matmul.dtype), parameters.buffer(b.buffer));
+            format!(
+                "Grouped<{element}, {index}, {bits}, {group}, {scale}>{{(const u8 *)whole({pointer}), n, k}}"
+            )
+        }
+    };
     let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
     let call = format!(
@@ -126,7 +138,7 @@ pub(super) fn matmul(
         positions(batch, "batch", index),
         template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early),
         operand(0, a, &a.row_stride, &a.column_stride),
-        operand(1, b, &b.column_stride, &b.row_stride),
+        right,
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
     );
     let sizes = format!(
@@ -137,7 +149,9 @@ pub(super) fn matmul(
     );
     let units = tiles(&batches, tile, &call);
     let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
-    Printed { body: sizes + &units, headers: vec![(tile.by.row().header)(tile)] }
+    let own = (tile.by.row().header)(tile);
+    let headers = std::iter::once(own).chain(groups.map(|_| "gpu/groups.h")).collect();
+    Printed { body: sizes + &units, headers }
 }
 
 /// A convolution as a product of the weights and of the pixels of all images; the depth runs over input channels and taps.

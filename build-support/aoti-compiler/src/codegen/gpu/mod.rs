@@ -18,6 +18,7 @@ use super::c_family::starts::Started;
 use super::c_family::terms::WIDEST_ACCESS;
 use super::headers::Header;
 use crate::graph::Origin;
+use crate::kernels::group_tiles;
 use crate::kernels::launch::{Launch, Trigger};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
 use crate::loops::{BufferId, KernelId, KernelKind};
@@ -92,7 +93,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
         }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
         (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
-            contraction::matmul(program, &parameters, matmul, (tile, &launches[0]))
+            contraction::matmul(program, &parameters, matmul, (tile, &launches[0]), group_tiles(packed))
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
             windows::print(program, &parameters, conv, tile)

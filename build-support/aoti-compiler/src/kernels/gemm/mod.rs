@@ -3,6 +3,7 @@
 mod any;
 mod general;
 mod general_units;
+mod group_tiles;
 pub(super) mod launch;
 pub(crate) mod library;
 pub(crate) mod multiplier;
@@ -34,6 +35,7 @@ use crate::target::{CpuTarget, MathLibrary, Target};
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &packed_words::PACKED_WORDS,
     &packed_groups::PACKED_GROUPS,
+    &group_tiles::GROUP_TILES,
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
     &packed_narrow::PACKED_NARROW,

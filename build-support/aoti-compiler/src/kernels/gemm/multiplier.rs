@@ -1,6 +1,6 @@
 //! Who multiplies in the tiles of a GPU: a row for each, beside the choice of tiles (`tiles.rs`).
 
-use super::tiles::is_of_whole_loads;
+use super::tiles::{has_whole_rows, is_of_whole_loads};
 use crate::dtype::DType;
 use crate::kernels::mapping::Tile;
 use crate::kernels::{Call, Parameter};
@@ -14,6 +14,8 @@ pub enum Multiplier {
     Few,
     /// Matrix units, of a few rows of halves, for which memory is the limit.
     FewUnits,
+    /// Matrix units, of a few rows with weights in groups, for which memory is the limit.
+    FewGroups,
     /// Threads with a few sums each.
     Threads,
     /// Threads with the windows of neighbouring outputs of a convolution: `conv/windows.rs`.
@@ -88,6 +90,23 @@ static FEW_UNITS: Row = Row {
     },
 };
 
+static FEW_GROUPS: Row = Row {
+    word: "few_groups",
+    description: "matrix units, numbers of a few bits read once",
+    header: |_| "gpu/groups.h",
+    fits: |product, gpu| {
+        product.is_some_and(|(program, matmul)| {
+            let has_numbers = matmul.dtype == DType::F32 || matmul.dtype.is_half();
+            has_numbers && has_whole_rows(program, matmul, gpu)
+        })
+    },
+    call: |tile, asked| {
+        let sizes = [Parameter::Element, number(tile.rows)];
+        Call::new("contract_grouped", COLUMN).with(sizes.into_iter().chain(early(asked)))
+    },
+    ..FEW_UNITS
+};
+
 static THREADS: Row = Row {
     word: "threads",
     description: "threads",
@@ -127,9 +146,10 @@ static ROUNDED_UNITS: Row = Row {
 
 impl Multiplier {
     /// All of them.
-    pub const ALL: [Multiplier; 6] = [
+    pub const ALL: [Multiplier; 7] = [
         Multiplier::Few,
         Multiplier::FewUnits,
+        Multiplier::FewGroups,
         Multiplier::Threads,
         Multiplier::Windows,
         Multiplier::Units,
@@ -141,6 +161,7 @@ impl Multiplier {
         match self {
             Multiplier::Few => &FEW,
             Multiplier::FewUnits => &FEW_UNITS,
+            Multiplier::FewGroups => &FEW_GROUPS,
             Multiplier::Threads => &THREADS,
             Multiplier::Windows => &WINDOWS,
             Multiplier::Units => &UNITS,

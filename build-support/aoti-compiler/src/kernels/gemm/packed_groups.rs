@@ -3,6 +3,7 @@
 use super::{Code, Operand, Product, Site, TILE_ROWS, Tiling, general, most_rows_parameter};
 use crate::cost::{Cost, Item};
 use crate::dtype::DType;
+use crate::graph::Groups;
 use crate::kernels::{self, Algorithm, Call, Form, Packing, kind_of_weights, typical};
 use crate::loops::Storage;
 
@@ -40,18 +41,26 @@ pub(super) fn grouped(site: &Site) -> Option<Form> {
     if site.sum != Some(DType::F32) || site.matmul.dtype != DType::F32 {
         return None;
     }
-    let Packing::Product { offset: 0, row_stride: 1, col_stride, k, n, .. } = site.panels(false)? else {
-        return None;
-    };
-    let buffer = &site.program.buffers[site.matmul.b.buffer];
-    let Storage::Constant(id) = buffer.storage else { return None };
-    let groups = site.program.constants[id].groups.as_ref()?;
-    let fits = buffer.dtype == DType::F32
-        && site.program.buffers[site.matmul.a.buffer].dtype == DType::F32
-        && col_stride == k
-        && groups.integers.len() == k.checked_mul(n)?;
+    let (groups, [k, n]) = of_columns(site).filter(|(groups, _)| groups.is_scaled())?;
     // Groups that are whole columns, or parts of those.
     let rows = if groups.run.is_multiple_of(k) { k } else { groups.run };
     let bits = groups.bits(rows)?;
-    (fits && k.is_multiple_of(rows)).then_some(Packing::ProductGroups { k, n, rows, bits }.into())
+    k.is_multiple_of(rows).then_some(Packing::ProductGroups { k, n, rows, bits }.into())
+}
+
+/// What the right operand was made of, its depth and its columns, if it is all of a constant whose columns lie one after the other, of
+/// one type with the left operand.
+pub(super) fn of_columns<'a>(site: &Site<'a>) -> Option<(&'a Groups, [usize; 2])> {
+    let Packing::Product { offset: 0, row_stride: 1, col_stride, k, n, .. } = site.panels(false)? else {
+        return None;
+    };
+    let dtype = |buffer| site.program.buffers[buffer].dtype;
+    let buffer = &site.program.buffers[site.matmul.b.buffer];
+    let Storage::Constant(id) = buffer.storage else { return None };
+    let groups = site.program.constants[id].groups.as_deref()?;
+    let fits = buffer.dtype == site.matmul.dtype
+        && dtype(site.matmul.a.buffer) == site.matmul.dtype
+        && col_stride == k
+        && groups.integers.len() == k.checked_mul(n)?;
+    fits.then_some((groups, [k, n]))
 }

@@ -5,6 +5,7 @@
 
 use crate::constants;
 use crate::dtype::DType;
+use crate::kernels::GroupTiles;
 use crate::kernels::conv::windows::{WindowBlock, window_blocks};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
@@ -26,6 +27,8 @@ const SEVERAL_TILES: i64 = 133;
 const THREADS: i64 = constants::SKINNY_THREADS;
 /// Shared memory that is left to what templates declare.
 const KEPT_FREE: i64 = 6 * 1024;
+/// Bytes of a block of numbers and scales of which less are on their way.
+const LARGE_BLOCK: i64 = 1280;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
@@ -205,6 +208,8 @@ struct Contraction {
     right_by_depth: bool,
     /// Whether matrix units can multiply a few rows with weights that are read once.
     few_on_units: bool,
+    /// Of a right operand that is whole numbers in groups, the shared memory by way of which a few rows are multiplied with it.
+    groups: Option<i64>,
     /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
     gathers: bool,
     /// Whether the device has an engine that copies tiles of both operands.
@@ -213,7 +218,7 @@ struct Contraction {
 
 pub(in crate::kernels) fn of_product(
     program: &Program,
-    matmul: &MatMul,
+    (matmul, groups): (&MatMul, Option<&GroupTiles>),
     index: IndexWidth,
     target: &GpuTarget,
 ) -> Vec<Tile> {
@@ -229,11 +234,15 @@ pub(in crate::kernels) fn of_product(
         size: matmul.dtype.size() as i64,
         kind,
         right_by_depth: matmul.right_by_depth(),
-        few_on_units: own == Kind::Halves
-            && target.vendor == Vendor::Nvidia
-            && is_of_whole_loads(program, matmul, target),
+        few_on_units: target.vendor == Vendor::Nvidia
+            && if groups.is_some() {
+                own != Kind::Other && has_whole_rows(program, matmul, target)
+            } else {
+                own == Kind::Halves && is_of_whole_loads(program, matmul, target)
+            },
+        groups: groups.map(group_bytes),
         gathers: false,
-        is_brought: kind == Kind::Halves && brings(program, matmul, target),
+        is_brought: kind == Kind::Halves && groups.is_none() && brings(program, matmul, target),
     };
     candidates(&contraction, index, target)
 }
@@ -241,13 +250,34 @@ pub(in crate::kernels) fn of_product(
 /// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
 /// what `gpu/skinny.h` takes as given.
 pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
-    let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
-        let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
-        along.is(1)
-            && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
-    };
-    is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
-        && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
+    let b = &matmul.b;
+    has_whole_rows(program, matmul, target)
+        && is_whole(program, matmul, b, [&b.row_stride, &b.column_stride], target)
+}
+
+/// The same of the left operand alone: what `gpu/groups.h` takes as given.
+pub(super) fn has_whole_rows(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    let a = &matmul.a;
+    is_whole(program, matmul, a, [&a.column_stride, &a.row_stride], target)
+}
+
+fn is_whole(
+    program: &Program,
+    matmul: &MatMul,
+    operand: &MatrixOperand,
+    [along, across]: [&Expr; 2],
+    target: &GpuTarget,
+) -> bool {
+    let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
+    along.is(1)
+        && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
+}
+
+/// Bytes of shared memory of a block that multiplies a few rows with numbers in groups (`kGroupedBytes` of `gpu/groups.h`).
+fn group_bytes(groups: &GroupTiles) -> i64 {
+    let block = groups.block_bytes() as i64;
+    let places = if block > LARGE_BLOCK { 3 } else { 4 };
+    places * block * (THREADS / SIDE_BY_SIDE)
 }
 
 /// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
@@ -280,6 +310,7 @@ pub(in crate::kernels) fn of_convolution(
         kind: Kind::of(conv.dtype, target.tf32.conv),
         right_by_depth: conv.depth_is_by_tap(),
         few_on_units: false,
+        groups: None,
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
         is_brought: false,
     };
@@ -309,7 +340,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
     };
     let others: Vec<Tile> = match (typical.by, contraction.kind) {
         (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
-        (Multiplier::Few | Multiplier::FewUnits, _) => contraction.of_few_rows(index),
+        (Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups, _) => contraction.of_few_rows(index),
         (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
         (Multiplier::Threads, Kind::Halves) => plain().collect(),
         (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
@@ -387,7 +418,11 @@ impl Contraction {
     fn of_few_rows(&self, index: IndexWidth) -> Vec<Tile> {
         let rows = if most(&self.rows, 8) { 8 } else { NARROW };
         let on_units = most(&self.rows, NARROW) && self.few_on_units;
-        let on_units = on_units.then(|| plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index));
+        let units = match self.groups {
+            Some(shared) => Tile { shared, ..plain(Multiplier::FewGroups, rows, FEW_COLUMNS, index) },
+            None => plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index),
+        };
+        let on_units = on_units.then_some(units);
         let columns = match (self.right_by_depth, most(&self.depth, 64)) {
             (true, _) => THREADS / SIDE_BY_SIDE,
             (false, true) => THREADS,
@@ -396,7 +431,9 @@ impl Contraction {
         let by_threads = plain(Multiplier::Few, FEW_ROWS, columns, index);
         let by_threads = most(&self.rows, FEW_ROWS).then_some(by_threads);
         match (on_units, by_threads) {
-            (Some(units), Some(threads)) if most(&self.rows, 1) => vec![threads, units],
+            (Some(units), Some(threads)) if most(&self.rows, 1) && self.groups.is_none() => {
+                vec![threads, units]
+            }
             (units, threads) => units.into_iter().chain(threads).collect(),
         }
     }
