@@ -2,7 +2,7 @@
 
 use super::mapping::Block;
 use super::mapping::{CpuMapping, GpuMapping, Grain, Lanes, Mapping, Rows, Split, Tile};
-use super::{Choice, attention, axis_ops, conv, gemm, group_tiles, index_width, nest};
+use super::{Choice, attention, axis_ops, conv, gemm, index_width, nest};
 use crate::cost::{Cost, Item, Shares};
 use crate::loops::{Kernel, KernelKind, Program};
 use crate::symbolic::{Expr, NoRanges, Ranges};
@@ -115,17 +115,12 @@ fn on_gpu(
     let index = index_width::width(program, kernel, ranges);
     match &kernel.kind {
         KernelKind::Nest(own) => nest::simt::map(program, (kernel, own), index, ranges, gpu),
-        KernelKind::MatMul(matmul) => {
-            tiles(gemm::tiles::of_product(program, (matmul, group_tiles(&choice.packed)), index, gpu))
-        }
+        KernelKind::MatMul(matmul) => tiles(gemm::on_gpu(program, matmul, choice.algorithm, (index, gpu))),
         KernelKind::Convolution(conv) => {
             tiles(conv::on_gpu(&conv::Site::new(program, conv, target), choice.algorithm, (index, gpu)))
         }
-        KernelKind::Attention(own) => tiles(attention::tiles::map(program, own, index, gpu)),
-        KernelKind::Rows(own) => {
-            let (threads, rows) = nest::simt::rows_of_block(own, ranges);
-            vec![GpuMapping::Template { threads, rows, index }]
-        }
+        KernelKind::Attention(own) => tiles(attention::on_gpu(program, own, choice.algorithm, (index, gpu))),
+        KernelKind::Rows(own) => vec![axis_ops::on_gpu(own, choice.algorithm, index, ranges)],
         KernelKind::Extern(_) => {
             // Functions are refused for GPUs, and who computes a collective lays it out.
             vec![GpuMapping::Template { threads: 1, rows: 1, index }]

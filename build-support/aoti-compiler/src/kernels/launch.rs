@@ -1,10 +1,8 @@
 //! How a kernel is launched on a device, as data: its grid, its blocks, what they have, and when the next kernel may come.
-//! Each kind of kernel says how its mappings are launched; a printer prints that and decides nothing.
+//! The row of each algorithm says how its mappings are launched; a printer prints that and decides nothing.
 
 use super::gemm::tensor_map::TensorMap;
-use super::mapping::{GpuMapping, Multiplier};
-use super::{attention, axis_ops, conv, gemm, nest};
-use crate::loops::{BufferId, Kernel, KernelKind, Program};
+use crate::loops::BufferId;
 use crate::symbolic::{Expr, NoRanges};
 
 /// One launch of a kernel.
@@ -101,41 +99,5 @@ impl Launches {
 impl From<Launch> for Launches {
     fn from(launch: Launch) -> Launches {
         Launches { all: vec![launch], scratch: None }
-    }
-}
-
-/// How a kernel is launched that is laid so.
-pub(crate) fn launches(program: &Program, kernel: &Kernel, mapping: &GpuMapping) -> Launches {
-    match (&kernel.kind, mapping) {
-        (KernelKind::Nest(own), GpuMapping::Scatter(scattering)) => {
-            nest::scatter::Plan::new(program, own, scattering).launches()
-        }
-        (KernelKind::Nest(own), GpuMapping::Teams(teams)) => {
-            nest::simt::launches(program, kernel, own, teams)
-        }
-        (KernelKind::MatMul(own), GpuMapping::Tiles(tile)) => {
-            gemm::launch::of_product(program, own, tile).into()
-        }
-        (KernelKind::Convolution(own), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
-            conv::windows::launch(program, own, tile).into()
-        }
-        (KernelKind::Convolution(own), GpuMapping::Tiles(tile)) => {
-            gemm::launch::of_convolution(program, own, tile).into()
-        }
-        (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => attention::tiles::launch(own, tile).into(),
-        (KernelKind::Rows(own), GpuMapping::Template { threads, rows, .. }) => {
-            axis_ops::launch::launches(own, (*threads, *rows))
-        }
-        // Who connects the ranks launches what they compute together.
-        (KernelKind::Extern(_), GpuMapping::Template { .. }) => Launches { all: vec![], scratch: None },
-        (
-            KernelKind::Nest(_)
-            | KernelKind::MatMul(_)
-            | KernelKind::Convolution(_)
-            | KernelKind::Attention(_)
-            | KernelKind::Rows(_)
-            | KernelKind::Extern(_),
-            _,
-        ) => unreachable!("kernels are mapped as their kind is"),
     }
 }

@@ -6,7 +6,7 @@
 //! name. Which kinds of kernels there are is closed ([`KernelKind`]); which algorithms, is the registries' business: those of
 //! products are in `gemm/`, those of convolutions in `conv/`.
 
-mod attention;
+pub(crate) mod attention;
 pub(crate) mod axis_ops;
 pub(crate) mod conv;
 mod extern_call;
@@ -29,6 +29,8 @@ pub(crate) use shared_panels::{read_panels, share_panels};
 pub(crate) use weight_form::group_tiles;
 pub use weight_form::{Expansion, Form, GroupTiles, PackedOperand, Packing};
 
+use self::launch::Launches;
+use self::mapping::GpuMapping;
 use crate::cost::{Cost, Item};
 use crate::loops::{Elsewhere, Kernel, KernelKind, Program};
 use crate::symbolic::Expr;
@@ -52,15 +54,15 @@ pub struct Algorithm {
 /// What an algorithm does for the kind of kernels that it computes.
 pub(crate) enum Code {
     /// The loops as they stand.
-    Loops,
+    Loops(nest::Code),
     /// A matrix product.
     Product(gemm::Code),
     /// A convolution.
     Convolution(conv::Code),
     /// Attention.
-    Attention,
+    Attention(attention::Code),
     /// An operation on rows.
-    Rows,
+    Rows(axis_ops::Code),
     /// A function of the user's project.
     Extern,
 }
@@ -82,8 +84,9 @@ impl fmt::Debug for Algorithm {
 impl Algorithm {
     /// All of them.
     pub fn all() -> impl Iterator<Item = &'static Algorithm> {
-        let others = [&nest::LOOPS, &attention::ATTENTION, &axis_ops::ROWS, &extern_call::EXTERN];
-        others.into_iter().chain(gemm::ALGORITHMS.iter().copied()).chain(conv::ALGORITHMS.iter().copied())
+        let others = [&nest::LOOPS, &attention::ATTENTION, &extern_call::EXTERN];
+        let lists = [gemm::ALGORITHMS, conv::ALGORITHMS, axis_ops::ALGORITHMS];
+        others.into_iter().chain(lists.into_iter().flatten().copied())
     }
 
     /// The one with this word.
@@ -102,16 +105,19 @@ impl Algorithm {
                 Target::Cpu(_) => own.processors.is_some(),
                 Target::Gpu(_) => own.gpus.is_some(),
             },
-            (Code::Loops, KernelKind::Nest(_))
-            | (Code::Attention, KernelKind::Attention(_))
-            | (Code::Rows, KernelKind::Rows(_))
+            (Code::Rows(own), KernelKind::Rows(rows)) => {
+                self == axis_ops::algorithm(&rows.op)
+                    && (own.gpus.is_some() || matches!(target, Target::Cpu(_)))
+            }
+            (Code::Loops(_), KernelKind::Nest(_))
+            | (Code::Attention(_), KernelKind::Attention(_))
             | (Code::Extern, KernelKind::Extern(_)) => true,
             (
-                Code::Loops
+                Code::Loops(_)
                 | Code::Product(_)
                 | Code::Convolution(_)
-                | Code::Attention
-                | Code::Rows
+                | Code::Attention(_)
+                | Code::Rows(_)
                 | Code::Extern,
                 _,
             ) => false,
@@ -122,7 +128,7 @@ impl Algorithm {
     pub fn library(&self) -> Option<MathLibrary> {
         match &self.code {
             Code::Product(own) => own.library,
-            Code::Loops | Code::Convolution(_) | Code::Attention | Code::Rows | Code::Extern => None,
+            Code::Loops(_) | Code::Convolution(_) | Code::Attention(_) | Code::Rows(_) | Code::Extern => None,
         }
     }
 
@@ -130,7 +136,47 @@ impl Algorithm {
     pub(crate) fn widens(&self) -> bool {
         match &self.code {
             Code::Product(own) => own.widens,
-            Code::Loops | Code::Convolution(_) | Code::Attention | Code::Rows | Code::Extern => false,
+            Code::Loops(_) | Code::Convolution(_) | Code::Attention(_) | Code::Rows(_) | Code::Extern => {
+                false
+            }
+        }
+    }
+
+    /// How a device launches a kernel that is laid so.
+    pub(crate) fn launches(&self, program: &Program, kernel: &Kernel, mapping: &GpuMapping) -> Launches {
+        match (&self.code, &kernel.kind, mapping) {
+            (Code::Loops(own), KernelKind::Nest(nest), _) => (own.launches)(program, kernel, nest, mapping),
+            (Code::Product(own), KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
+                let own = own.gpus.as_ref().expect("candidates for GPUs are launched");
+                (own.launch)(program, matmul, tile).into()
+            }
+            (Code::Convolution(own), KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
+                let own = own.gpus.as_ref().expect("candidates for GPUs are launched");
+                (own.launch)(program, conv, tile).into()
+            }
+            (Code::Attention(own), KernelKind::Attention(attention), GpuMapping::Tiles(tile)) => {
+                (own.gpus.launch)(attention, tile).into()
+            }
+            (
+                Code::Rows(own),
+                KernelKind::Rows(rows),
+                GpuMapping::Template { threads, rows: at_once, .. },
+            ) => {
+                let own = own.gpus.as_ref().expect("candidates for GPUs are launched");
+                (own.launches)(rows, axis_ops::RowBlock { threads: *threads, rows: *at_once })
+            }
+            // Who connects the ranks launches what they compute together.
+            (Code::Extern, KernelKind::Extern(_), GpuMapping::Template { .. }) => Launches::default(),
+            (
+                Code::Loops(_)
+                | Code::Product(_)
+                | Code::Convolution(_)
+                | Code::Attention(_)
+                | Code::Rows(_)
+                | Code::Extern,
+                _,
+                _,
+            ) => unreachable!("kernels are computed and mapped as their kind is"),
         }
     }
 }
@@ -174,7 +220,9 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
             };
             vec![only(algorithm, Scratch::default())]
         }
-        KernelKind::Rows(rows) => vec![only(&axis_ops::ROWS, axis_ops::scratch(rows, target))],
+        KernelKind::Rows(rows) => {
+            vec![only(axis_ops::algorithm(&rows.op), axis_ops::scratch(rows, target))]
+        }
     };
     let prices = target.prices();
     candidates.sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));

@@ -32,7 +32,7 @@ pub use setting::{Decided, Setting};
 pub use verify::verify;
 pub use ways::{Way, question, ways};
 
-use crate::kernels::launch::{self, Launch, Launches};
+use crate::kernels::launch::{Launch, Launches};
 use crate::kernels::mapping::Mapping;
 use crate::kernels::{self, Choice, Scratch};
 use crate::loops::bounds::{self, Outside};
@@ -170,7 +170,7 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
         let launched = match &mapping {
             Mapping::Cpu(_) => vec![],
             Mapping::Gpu(mapping) => {
-                let Launches { all, scratch } = launch::launches(&program, kernel, mapping);
+                let Launches { all, scratch } = choice.algorithm.launches(&program, kernel, mapping);
                 choice.scratch = scratch.map_or_else(Scratch::default, Scratch::of_all);
                 all
             }

@@ -13,17 +13,16 @@ use super::Schedule;
 use super::memory::largest_scratch;
 use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
-use crate::kernels::axis_ops::sorting;
+use crate::kernels::axis_ops::{self, RowBlock};
 use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
 use crate::kernels::gemm::tiles::brings;
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
-use crate::kernels::nest::simt::MOST_OF_A_MATRIX;
 use crate::kernels::{Choice, group_tiles};
 use crate::loops::scatter::Scatter;
-use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, RowOp, Storage};
+use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, Storage};
 use crate::target::{GpuTarget, Target};
 
 /// Everything that is wrong, one sentence each; empty where the schedule is well formed.
@@ -169,17 +168,8 @@ fn check_mapping(
                     findings.push("only contractions and attention have tiles".to_owned())
                 }
                 (GpuMapping::Template { threads, rows, .. }, KernelKind::Rows(own)) => {
-                    let (together, apart) = (*rows == 1, rows == threads);
-                    let can = match own.op {
-                        RowOp::Scan(_) => together || apart,
-                        RowOp::Matrices(_) => apart || (together && *threads <= MOST_OF_A_MATRIX),
-                        RowOp::Sort(sorting) if sorting.merged.is_some() => {
-                            together && *threads == sorting::MERGING
-                        }
-                        RowOp::Sort(_) => sorting::capacity(*threads, *rows).is_some(),
-                        RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
-                    };
-                    if !can {
+                    let block = RowBlock { threads: *threads, rows: *rows };
+                    if !axis_ops::fits(choice.algorithm, own, block) {
                         findings.push(format!("{threads} threads cannot have {rows} rows"));
                     }
                 }

@@ -7,8 +7,8 @@
 pub(super) mod contraction;
 pub(super) mod expr;
 pub(super) mod function;
-pub(super) mod matrices;
 pub(super) mod operations;
+pub(super) mod rows;
 pub(super) mod starts;
 pub(super) mod terms;
 

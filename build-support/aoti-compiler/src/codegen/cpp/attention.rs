@@ -3,11 +3,12 @@
 use super::KernelText;
 use super::contraction::{batch_positions, epilogue, matrix_text};
 use super::threads::{grain_of, parallel, worker_scratch};
-use crate::codegen::c_family::contraction::scores;
+use crate::codegen::c_family::contraction::{scores, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::kernels::Scratch;
+use crate::kernels::Choice;
+use crate::kernels::attention::{self, Operand};
 use crate::kernels::mapping::CpuMapping;
 use crate::loops::{Attention, MatrixOperand, Program};
 use crate::symbolic::{Expr, Symbol};
@@ -16,7 +17,7 @@ pub(super) fn print(
     program: &Program,
     parameters: &Parameters,
     own: &Attention,
-    (mapping, scratch): (&CpuMapping, &Scratch),
+    (mapping, choice): (&CpuMapping, &Choice),
     text: &mut KernelText,
 ) {
     let [batch @ .., query, column] = own.axes.as_slice() else {
@@ -42,12 +43,13 @@ pub(super) fn print(
     let result =
         lambda("result", [query.symbol, column.symbol], &epilogue(parameters, &own.stages[1], column.symbol));
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
-    let call = format!(
-        "attend<{}, {}>(shape, block % blocks * kAttentionRows, packed != unit, {reach}, q, k, v, {}, score, result);\npacked = unit;\n",
-        own.reach.is_some(),
-        own.of_nothing.number(),
-        worker_scratch(scratch),
-    );
+    let call = (attention::code(choice.algorithm).processors)(own);
+    let call = call.print(types(own.dtype), |operand| match operand {
+        Operand::Name(name) => (*name).to_owned(),
+        Operand::Reach => reach.clone(),
+        Operand::Worker => worker_scratch(&choice.scratch),
+    });
+    let call = format!("{call};\npacked = unit;\n");
     let body = format!("{}{operands}{score}{result}{call}", batch_positions(batch));
     let blocks = format!(
         "for (i64 block = begin, packed = -1; block < end; ++block) {{\n  const i64 unit = block / blocks;\n{}}}\n",

@@ -3,32 +3,28 @@
 
 use super::contraction::{epilogue, in_roles, offset, positions};
 use super::{Printed, index_type};
-use crate::codegen::c_family::contraction::scores;
+use crate::codegen::c_family::contraction::{scores, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::kernels::mapping::{Multiplier, Tile};
+use crate::kernels::Choice;
+use crate::kernels::attention::{self, Operand};
+use crate::kernels::mapping::Tile;
 use crate::loops::{Attention, MatrixOperand, Program};
 use crate::symbolic::Expr;
 
-pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention, tile: &Tile) -> Printed {
+pub(super) fn print(
+    program: &Program,
+    parameters: &Parameters,
+    own: &Attention,
+    (choice, tile): (&Choice, &Tile),
+) -> Printed {
     let [batch @ .., query, column] = own.axes.as_slice() else {
         unreachable!("attention has an axis of queries and one of columns")
     };
-    let (rows, threads, index) = (tile.rows, tile.threads, index_type(tile.index));
-    let [width, columns] = [&own.depth, &column.extent]
-        .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
+    let (rows, index) = (tile.rows, index_type(tile.index));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    let (function, header) = match tile.by {
-        Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups => {
-            (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h")
-        }
-        Multiplier::Threads | Multiplier::Windows => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
-        Multiplier::Units | Multiplier::RoundedUnits => {
-            (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h")
-        }
-    };
     let table = |operand: &MatrixOperand, row: &Expr, column: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
         let start = offset(operand);
@@ -39,14 +35,17 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let result = epilogue(parameters, &own.stages[1], column.symbol);
     let [i, key, c] = [query.symbol, own.key().symbol, column.symbol].map(symbol_name);
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
-    let role = if tile.copiers > 0 { "role, " } else { "" };
+    let gpus = &attention::code(choice.algorithm).gpus;
+    let template = (gpus.call)(own, tile).open(types(own.dtype), |operand| match operand {
+        Operand::Name(name) => (*name).to_owned(),
+        Operand::Reach => format!("{index}({reach})"),
+        Operand::Worker => unreachable!("blocks of a GPU have no memory of a worker"),
+    });
     let call = format!(
-        "{}{function}, {width}, {columns}, {}, {}>({role}shared, row0, m, n, {index}({reach}),\n    {},\n    {},\n    {},\n\
+        "{}{template},\n    {},\n    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {key}, auto lanes, auto sum) {{\n      (void){i}, (void){key};\n{}    }},\n\
          \x20   [&]({index} {i}, {index} {c}, auto lanes, auto sum) {{\n      (void){i}, (void){c};\n{}    }});\n",
         positions(batch, "batch", index),
-        own.reach.is_some(),
-        own.of_nothing.number(),
         table(&own.queries, &own.queries.row_stride, &own.queries.column_stride),
         table(&own.keys, &own.keys.column_stride, &own.keys.row_stride),
         table(&own.values, &own.values.row_stride, &own.values.column_stride),
@@ -72,5 +71,5 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         scalar(&batches),
         if tile.copiers > 0 { in_roles("TileRings", &units) } else { units },
     );
-    Printed { body, headers: vec![header] }
+    Printed { body, headers: vec![(gpus.header)(tile)] }
 }

@@ -18,6 +18,7 @@ use super::c_family::starts::Started;
 use super::c_family::terms::WIDEST_ACCESS;
 use super::headers::Header;
 use crate::graph::Origin;
+use crate::kernels::axis_ops::RowBlock;
 use crate::kernels::group_tiles;
 use crate::kernels::launch::{Launch, Trigger};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
@@ -76,8 +77,8 @@ struct Printed {
 /// Prints a kernel of a schedule for a GPU: a function for each of its launches, which are given the same.
 pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText> {
     let program = &schedule.program;
-    let packed = &schedule.choices[id].packed;
-    let started = Started::new(program, &program.kernels[id], packed, WIDEST_ACCESS);
+    let choice = &schedule.choices[id];
+    let started = Started::new(program, &program.kernels[id], &choice.packed, WIDEST_ACCESS);
     let kernel = &started.kernel;
     let Mapping::Gpu(mapping) = &schedule.mappings[id] else {
         unreachable!("a schedule for GPUs maps its kernels to blocks of threads")
@@ -92,9 +93,13 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
                 .collect();
         }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
-        (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
-            contraction::matmul(program, &parameters, matmul, (tile, &launches[0]), group_tiles(packed))
-        }
+        (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => contraction::matmul(
+            program,
+            &parameters,
+            matmul,
+            (tile, &launches[0]),
+            group_tiles(&choice.packed),
+        ),
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
             windows::print(program, &parameters, conv, tile)
         }
@@ -102,10 +107,11 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             contraction::convolution(program, &parameters, conv, tile)
         }
         (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
-            attention::print(program, &parameters, own, tile)
+            attention::print(program, &parameters, own, (choice, tile))
         }
         (KernelKind::Rows(own), GpuMapping::Template { threads, rows, index }) => {
-            rows::print(&parameters, own, (*threads, *rows), *index)
+            let block = RowBlock { threads: *threads, rows: *rows };
+            rows::print(&parameters, own, (choice, block), *index)
         }
         (
             KernelKind::Nest(_)

@@ -1,7 +1,9 @@
 //! Attention on the threads of a GPU: who multiplies, how many queries a block has, and how many of their keys it looks at
 //! at a time.
 
+use super::{Operand, sight};
 use crate::constants;
+use crate::kernels::Call;
 use crate::kernels::launch::{Launch, MAX_BLOCKS, Trigger};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Attention, Program};
@@ -42,7 +44,7 @@ const CACHE_PART: i64 = 3;
 const NARROW: i64 = 128;
 
 /// How the tiles of one attention are launched: a block for each tile of queries, or as many as share its keys.
-pub(in crate::kernels) fn launch(own: &Attention, tile: &Tile) -> Launch {
+pub(super) fn launch(own: &Attention, tile: &Tile) -> Launch {
     let [batch @ .., query, _] = own.axes.as_slice() else {
         unreachable!("attention has an axis of queries and one of columns")
     };
@@ -54,13 +56,49 @@ pub(in crate::kernels) fn launch(own: &Attention, tile: &Tile) -> Launch {
     Launch { shared: Expr::int(tile.shared), copiers: tile.copiers, cluster: tile.blocks, trigger, ..launch }
 }
 
+/// The code for a tile.
+pub(super) struct Template {
+    /// Its header.
+    pub(super) header: &'static str,
+    function: &'static str,
+    /// Its template arguments before the sizes of heads.
+    parameters: [i64; 2],
+}
+
+/// The code for a tile, by who multiplies.
+pub(super) fn template(tile: &Tile) -> Template {
+    match tile.by {
+        Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups => Template {
+            header: "gpu/attention_few.h",
+            function: "attend_few",
+            parameters: [tile.rows, tile.blocks],
+        },
+        Multiplier::Threads | Multiplier::Windows => {
+            Template { header: "gpu/attention.h", function: "attend", parameters: [tile.threads, tile.rows] }
+        }
+        Multiplier::Units | Multiplier::RoundedUnits => Template {
+            header: "gpu/attention_units.h",
+            function: "attend_halves",
+            parameters: [tile.rows, tile.columns],
+        },
+    }
+}
+
+/// The call for a tile, up to the tables of queries, keys and values.
+pub(super) fn call(own: &Attention, tile: &Tile) -> Call<Operand> {
+    let Template { function, parameters, .. } = template(tile);
+    let columns = own.axes.last().map(|column| &column.extent);
+    let heads = [Some(&own.depth), columns]
+        .map(|size| size.and_then(Expr::as_int).expect("lowering makes attention of heads of known sizes"));
+    let numbers = parameters.into_iter().chain(heads).map(|number| number.to_string().into());
+    let role = (tile.copiers > 0).then_some(Operand::Name("role"));
+    let place = ["shared", "row0", "m", "n"].map(Operand::Name);
+    let operands = role.into_iter().chain(place).chain([Operand::Reach]);
+    Call::new(function, operands).with(numbers.chain(sight(own)))
+}
+
 /// The tiles of one attention, of which rows are queries and columns keys; the first is taken without a record.
-pub(in crate::kernels) fn map(
-    program: &Program,
-    own: &Attention,
-    index: IndexWidth,
-    target: &GpuTarget,
-) -> Vec<Tile> {
+pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let (outer, column) = own.axes.split_at(own.axes.len() - 1);
     let (batch, query) = outer.split_at(outer.len() - 1);
     let [width, columns] = [&own.depth, &column[0].extent].map(|size| size.as_int().unwrap_or(0));

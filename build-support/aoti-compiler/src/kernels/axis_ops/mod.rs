@@ -1,68 +1,138 @@
-//! Operations on whole rows: sorting, running reductions, searches, routines on single matrices, Fourier transforms.
+//! Operations on whole rows: running reductions, sorting, searches, routines on single matrices, Fourier transforms. An
+//! algorithm is a file with a row of [`ALGORITHMS`].
 
-pub(crate) mod launch;
+mod fourier;
+mod matrices;
+mod scan;
+mod search;
 pub(crate) mod sorting;
 
 use super::laid::{Laid, costing, with_grains};
-use super::mapping::{Block, CpuMapping, Grain, Lanes, Split};
-use super::scratch::aligned;
-use super::{Algorithm, Code, Scratch};
+use super::launch::Launches;
+use super::mapping::{Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Split};
+use super::{Algorithm, Call, Parameter, Scratch};
 use crate::cost::Item;
-use crate::fourier::Plan;
-use crate::graph::Routine;
-use crate::loops::{Kernel, KernelKind, RowOp, RowOperation};
-use crate::symbolic::Expr;
+use crate::loops::{RowOp, RowOperation};
+use crate::symbolic::{Expr, Ranges};
 use crate::target::{CpuTarget, Target};
 
-pub(crate) static ROWS: Algorithm =
-    Algorithm { word: "rows", version: 1, description: "rows one by one", headers, code: Code::Rows };
+/// The algorithms: one for each kind of operation.
+pub(super) static ALGORITHMS: &[&Algorithm] =
+    &[&scan::SCAN, &sorting::SORT, &search::SEARCH, &matrices::MATRICES, &fourier::FOURIER];
 
-fn headers(kernel: &Kernel) -> &'static [&'static str] {
-    let KernelKind::Rows(rows) = &kernel.kind else { return &[] };
-    match rows.op {
-        RowOp::Matrices(_) => &["linalg.h"],
-        RowOp::Fourier(_) => &["fourier.h"],
-        RowOp::Scan(_) | RowOp::Sort(_) | RowOp::SearchSorted { .. } => &["rows.h"],
+/// What an algorithm for rows does.
+pub(crate) struct Code {
+    /// The memory that it needs on processors.
+    pub(super) scratch: fn(&RowOperation, &Target) -> Scratch,
+    /// Its call on processors.
+    pub(super) processors: fn(&RowOperation) -> Call<Operand>,
+    /// Its part for GPUs.
+    pub(super) gpus: Option<OnGpus>,
+}
+
+/// What an algorithm for rows does on GPUs.
+pub(crate) struct OnGpus {
+    /// The headers of its code.
+    pub(crate) headers: &'static [&'static str],
+    /// The block that is taken.
+    pub(super) block: fn(&RowOperation, &dyn Ranges) -> RowBlock,
+    /// Whether it works with such a block.
+    fits: fn(&RowOperation, RowBlock) -> bool,
+    /// How it is launched.
+    pub(super) launches: fn(&RowOperation, RowBlock) -> Launches,
+    /// What is called.
+    pub(crate) calls: fn(&RowOperation, RowBlock) -> Calls,
+}
+
+/// A block of threads that works on rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RowBlock {
+    /// Its threads.
+    pub(crate) threads: i64,
+    /// Rows that it works on at a time: one, all its threads together, or several.
+    pub(crate) rows: i64,
+}
+
+impl RowBlock {
+    /// Of which each thread has rows of its own.
+    const ROW_EACH: RowBlock = RowBlock { threads: 64, rows: 64 };
+
+    /// All threads work on one row together.
+    fn is_together(self) -> bool {
+        self.rows == 1
+    }
+
+    /// Each thread works on a row of its own.
+    fn is_apart(self) -> bool {
+        self.rows == self.threads
     }
 }
 
-/// What a worker has for one row: two arrays of elements with their places that are moved into each other, or what a routine or a
-/// transform works in.
+/// What is called for rows.
+pub(crate) struct Calls {
+    /// The call.
+    pub(crate) call: Call<Operand>,
+    /// What is called instead for rows of more elements than so many, where there may be such.
+    pub(crate) longer: Option<(i64, Call<Operand>)>,
+}
+
+impl From<Call<Operand>> for Calls {
+    fn from(call: Call<Operand>) -> Calls {
+        Calls { call, longer: None }
+    }
+}
+
+/// What a function for rows is given.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Operand {
+    /// Something that generated code has a name for.
+    Name(&'static str),
+    /// The input at this position.
+    Input(usize),
+    /// The output at this position.
+    Output(usize),
+    /// A size.
+    Size(Expr),
+    /// A number of the elements' type.
+    Number(f64),
+    /// The bytes of a worker's memory.
+    WorkerBytes,
+}
+
+/// The run.
+const RUN: Operand = Operand::Name("run");
+
+/// Rows, elements of each, and elements between these.
+fn sizes(rows: &RowOperation) -> [Operand; 3] {
+    [&rows.outer, &rows.length, &rows.inner].map(|size| Operand::Size(size.clone()))
+}
+
+/// The algorithm for an operation.
+pub(super) fn algorithm(op: &RowOp) -> &'static Algorithm {
+    match op {
+        RowOp::Scan(_) => &scan::SCAN,
+        RowOp::Sort(_) => &sorting::SORT,
+        RowOp::SearchSorted { .. } => &search::SEARCH,
+        RowOp::Matrices(_) => &matrices::MATRICES,
+        RowOp::Fourier(_) => &fourier::FOURIER,
+    }
+}
+
+/// What an algorithm for rows does.
+pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
+    match &algorithm.code {
+        super::Code::Rows(code) => code,
+        super::Code::Loops(_)
+        | super::Code::Product(_)
+        | super::Code::Convolution(_)
+        | super::Code::Attention(_)
+        | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
+    }
+}
+
+/// The memory that an operation needs.
 pub(super) fn scratch(rows: &RowOperation, target: &Target) -> Scratch {
-    let bytes = match rows.op {
-        RowOp::Sort(_) => &rows.length * (2 * sorting::item_bytes(rows.dtype)),
-        RowOp::Matrices(routine) => matrix_bytes(routine, rows),
-        RowOp::Fourier(fourier) => fourier_bytes(&Plan::of(&fourier, rows.dtype), rows),
-        RowOp::Scan(_) | RowOp::SearchSorted { .. } => return Scratch::default(),
-    };
-    Scratch::of_worker(aligned(&bytes, target))
-}
-
-/// Bytes that a row of a transform is worked on in.
-fn fourier_bytes(plan: &Plan, rows: &RowOperation) -> Expr {
-    Expr::int(plan.work() * i64::try_from(rows.dtype.size()).expect("a few bytes"))
-}
-
-/// Bytes that a routine works in, before they are aligned: the sizes are those of `linalg_*.h`.
-pub(crate) fn matrix_bytes(routine: Routine, rows: &RowOperation) -> Expr {
-    let (m, n) = (&rows.length, &rows.inner);
-    let elements = match routine {
-        Routine::Lu
-        | Routine::Cholesky
-        | Routine::Exchange
-        | Routine::SolveLower
-        | Routine::SolveUpper
-        | Routine::Ldl
-        | Routine::LdlSolve => Expr::int(0),
-        Routine::Qr | Routine::Reflections => n.clone(),
-        Routine::Eigh => n * n,
-        Routine::Svd => &(m * n) + &(n * n),
-        // Two complex matrices, a vector, and a real and a complex number for each rotation.
-        Routine::Eig => &(&(n * n) * 4) + &(n * 5),
-        // Positions, as wide as two numbers of `f32`.
-        Routine::Select | Routine::Mode => n * 2,
-    };
-    &elements * i64::try_from(rows.dtype.size()).expect("a few bytes")
+    (code(algorithm(&rows.op)).scratch)(rows, target)
 }
 
 /// The ways to lay rows over the threads of a processor, and all their work.
@@ -73,4 +143,56 @@ pub(super) fn on_processor(rows: &RowOperation, target: &CpuTarget) -> (Vec<Laid
     let (lanes, block) = (Lanes::One, Block::Typical);
     let mapping = CpuMapping { split: Split::Template, lanes, grain, block, rows: None };
     (costing(with_grains(&mapping, &total), Item::Access, &total), total)
+}
+
+/// How rows are laid over blocks of threads.
+pub(super) fn on_gpu(
+    rows: &RowOperation,
+    algorithm: &'static Algorithm,
+    index: IndexWidth,
+    ranges: &dyn Ranges,
+) -> GpuMapping {
+    let block = code(algorithm).gpus.as_ref().map_or(RowBlock::ROW_EACH, |own| (own.block)(rows, ranges));
+    GpuMapping::Template { threads: block.threads, rows: block.rows, index }
+}
+
+/// The call for rows on a processor.
+pub(crate) fn call(algorithm: &'static Algorithm, rows: &RowOperation) -> Call<Operand> {
+    (code(algorithm).processors)(rows)
+}
+
+/// What an algorithm does on GPUs.
+pub(crate) fn gpus(algorithm: &'static Algorithm) -> &'static OnGpus {
+    code(algorithm).gpus.as_ref().expect("kernels of a GPU have an algorithm for it")
+}
+
+/// Whether an algorithm does an operation on a GPU, by such blocks.
+pub(crate) fn fits(algorithm: &'static Algorithm, rows: &RowOperation, block: RowBlock) -> bool {
+    let own = if algorithm == self::algorithm(&rows.op) { code(algorithm).gpus.as_ref() } else { None };
+    own.is_some_and(|own| (own.fits)(rows, block))
+}
+
+/// No memory.
+fn no_scratch(_: &RowOperation, _: &Target) -> Scratch {
+    Scratch::default()
+}
+
+/// A template argument that is true or false.
+fn flag(value: bool) -> Parameter {
+    value.to_string().into()
+}
+
+/// A template argument that is a number.
+fn number(value: i64) -> Parameter {
+    value.to_string().into()
+}
+
+/// Bytes of an element.
+fn element_bytes(rows: &RowOperation) -> i64 {
+    i64::try_from(rows.dtype.size()).expect("a few bytes")
+}
+
+/// Whether each thread of a block has a row.
+fn is_row_each(_: &RowOperation, block: RowBlock) -> bool {
+    block.is_apart()
 }

@@ -5,7 +5,7 @@ use super::{
     no_scratch, one_order, size, windows,
 };
 use crate::cost::{Cost, Item};
-use crate::kernels::gemm::tiles::of_convolution;
+use crate::kernels::gemm::{launch, tiles};
 use crate::kernels::{self, Algorithm, Call, Form, Packing, Parameter};
 use crate::loops::ConvShape;
 
@@ -32,8 +32,10 @@ pub(crate) static ANY: Algorithm = Algorithm {
 };
 
 /// Tiles of a product on GPUs.
-pub(super) const BY_TILES: OnGpus =
-    OnGpus { tiles: |site, index, target| of_convolution(site.program, site.conv, index, target) };
+pub(super) const BY_TILES: OnGpus = OnGpus {
+    tiles: |site, index, target| tiles::of_convolution(site.program, site.conv, index, target),
+    launch: launch::of_convolution,
+};
 
 /// The calls of a function that computes one pixel and channel after the other.
 pub(super) fn calls(site: &Site, function: &'static str) -> Calls {

@@ -16,6 +16,7 @@ mod winograd;
 
 pub(super) use orders::on_processor;
 
+use super::launch::Launch;
 use super::mapping::{Block, IndexWidth, Tile};
 use super::{Algorithm, Call, Candidate, Choice, Form, PackedOperand, Scratch, kind_of_weights, typical};
 use crate::cost::{Cost, Item};
@@ -69,6 +70,8 @@ pub(crate) struct OnProcessors {
 pub(crate) struct OnGpus {
     /// The tiles that a block of threads can have; the first is taken without a record.
     pub(super) tiles: fn(&Site, IndexWidth, &GpuTarget) -> Vec<Tile>,
+    /// How one of them is launched.
+    pub(super) launch: fn(&Program, &Convolution, &Tile) -> Launch,
 }
 
 /// The calls that compute a convolution on a processor.
@@ -241,10 +244,10 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
 fn code(algorithm: &'static Algorithm) -> &'static Code {
     match &algorithm.code {
         super::Code::Convolution(code) => code,
-        super::Code::Loops
+        super::Code::Loops(_)
         | super::Code::Product(_)
-        | super::Code::Attention
-        | super::Code::Rows
+        | super::Code::Attention(_)
+        | super::Code::Rows(_)
         | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) static WINDOWS: Algorithm = Algorithm {
         weights: as_they_are,
         scratch: no_scratch,
         processors: None,
-        gpus: Some(OnGpus { tiles: |site, index, _| of_windows(site.program, site.conv, index) }),
+        gpus: Some(OnGpus { tiles: |site, index, _| of_windows(site.program, site.conv, index), launch }),
     }),
 };
 
@@ -379,7 +379,7 @@ pub(crate) fn block_of_tile(program: &Program, conv: &Convolution, tile: &Tile) 
 }
 
 /// How one is launched.
-pub(in crate::kernels) fn launch(program: &Program, conv: &Convolution, tile: &Tile) -> Launch {
+fn launch(program: &Program, conv: &Convolution, tile: &Tile) -> Launch {
     let own = Windows::of_kernel(program, conv).zip(block_of_tile(program, conv, tile));
     let Some((windows, block)) = own else { unreachable!("a tile is one of those that there are") };
     let shape = ConvShape::new(program, conv);

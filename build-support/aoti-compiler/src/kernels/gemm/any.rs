@@ -1,6 +1,6 @@
 //! A row at a time, for every element type; on GPUs by tiles.
 
-use super::{Code, OnGpus, Operand, Product, Tiling, as_it_is, group_tiles, packed_words};
+use super::{BY_TILES, Code, Operand, Product, Tiling, as_it_is, group_tiles, packed_words};
 use crate::cost::{Cost, Item};
 use crate::kernels::{self, Algorithm, Call, Parameter, Scratch};
 
@@ -26,6 +26,6 @@ pub(crate) static ANY: Algorithm = Algorithm {
             let call = Call::new("gemm_any", operands).with([Parameter::Sum, "AOTI_LANES".into()]);
             Product { is_of_words: false, is_packed: false, call }
         }),
-        gpus: Some(OnGpus),
+        gpus: Some(BY_TILES),
     }),
 };

@@ -1,6 +1,6 @@
 //! Tiles of a GPU over weights that are stored as whole numbers of a few bits, scaled in groups along the depth.
 
-use super::{Code, OnGpus, Site, Tiling, packed_groups};
+use super::{Code, OnGpus, Site, Tiling, launch, packed_groups, tiles};
 use crate::cost::Cost;
 use crate::dtype::DType;
 use crate::halves::{Bf16, F16};
@@ -22,7 +22,18 @@ pub(crate) static GROUP_TILES: Algorithm = Algorithm {
         widens: false,
         library: None,
         processors: None,
-        gpus: Some(OnGpus),
+        gpus: Some(OnGpus {
+            tiles: |program, matmul, index, gpu| {
+                let target = Target::Gpu(gpu.clone());
+                match form(&Site::new(program, matmul, &target)) {
+                    Some(Form::Packed(Packing::GroupTiles(groups))) => {
+                        tiles::of_grouped_product(program, (matmul, &groups), index, gpu)
+                    }
+                    Some(_) | None => unreachable!("it applies to products with such weights"),
+                }
+            },
+            launch: launch::of_product,
+        }),
     }),
 };
 

@@ -5,7 +5,7 @@
 //! weights is added, or of which negative ones become zero. Everything else in an epilogue is left to our own templates. On
 //! processors a library computes tiles of sums, which are then handed to the kernel's epilogue, whatever that does.
 
-use super::{Code, OnGpus, Operand, Product, Site, Tiling, as_it_is, general};
+use super::{BY_TILES, Code, Operand, Product, Site, Tiling, as_it_is, general};
 use crate::constants;
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Scalar};
@@ -49,7 +49,7 @@ const fn algorithm(
         MathLibrary::OpenBlas => |site| is_asked(site, MathLibrary::OpenBlas),
         MathLibrary::OneDnn => |site| is_asked(site, MathLibrary::OneDnn),
     };
-    let gpus = if processors.is_none() { Some(OnGpus) } else { None };
+    let gpus = if processors.is_none() { Some(BY_TILES) } else { None };
     Algorithm {
         word,
         version: 1,

@@ -18,7 +18,8 @@ pub(crate) mod tiles;
 mod units;
 
 use super::laid::Laid;
-use super::mapping::Block;
+use super::launch::Launch;
+use super::mapping::{Block, IndexWidth, Tile};
 use super::scratch::{PANEL, behind_rows};
 use super::{
     Algorithm, Call, Candidate, Choice, Form, PackedOperand, Packing, Parameter, Scratch, kind_of_weights,
@@ -29,7 +30,7 @@ use crate::cost::{Cost, Item};
 use crate::dtype::DType;
 use crate::loops::{Kernel, MatMul, Program, Storage};
 use crate::symbolic::Expr;
-use crate::target::{CpuTarget, MathLibrary, Target};
+use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target};
 
 /// The algorithms; of those that cost the same the first is taken.
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
@@ -70,8 +71,16 @@ pub(crate) struct Code {
     pub(super) gpus: Option<OnGpus>,
 }
 
-/// What an algorithm does on GPUs: tiles of [`tiles`], by whoever multiplies them.
-pub(crate) struct OnGpus;
+/// What an algorithm does on GPUs.
+pub(crate) struct OnGpus {
+    /// The tiles that a block of threads can have; the first is taken without a record.
+    pub(super) tiles: fn(&Program, &MatMul, IndexWidth, &GpuTarget) -> Vec<Tile>,
+    /// How one of them is launched.
+    pub(super) launch: fn(&Program, &MatMul, &Tile) -> Launch,
+}
+
+/// Tiles of [`tiles`], by whoever multiplies them.
+const BY_TILES: OnGpus = OnGpus { tiles: tiles::of_product, launch: launch::of_product };
 
 /// What threads of a processor share of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -303,10 +312,10 @@ pub(super) fn candidates(
 pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
     match &algorithm.code {
         super::Code::Product(code) => code,
-        super::Code::Loops
+        super::Code::Loops(_)
         | super::Code::Convolution(_)
-        | super::Code::Attention
-        | super::Code::Rows
+        | super::Code::Attention(_)
+        | super::Code::Rows(_)
         | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
     }
 }
@@ -318,6 +327,17 @@ pub(super) fn on_processor(
     target: &CpuTarget,
 ) -> (Vec<Laid>, Expr) {
     register_tiles::map(matmul, code(algorithm), target)
+}
+
+/// The tiles of a product on a GPU.
+pub(super) fn on_gpu(
+    program: &Program,
+    matmul: &MatMul,
+    algorithm: &'static Algorithm,
+    (index, target): (IndexWidth, &GpuTarget),
+) -> Vec<Tile> {
+    let own = code(algorithm).gpus.as_ref().expect("candidates for GPUs have tiles");
+    (own.tiles)(program, matmul, index, target)
 }
 
 /// The call of a product on a processor.

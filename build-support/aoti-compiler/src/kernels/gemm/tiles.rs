@@ -218,6 +218,25 @@ struct Contraction {
 
 pub(in crate::kernels) fn of_product(
     program: &Program,
+    matmul: &MatMul,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    with_groups(program, (matmul, None), index, target)
+}
+
+/// The same of a product with weights in groups.
+pub(super) fn of_grouped_product(
+    program: &Program,
+    (matmul, groups): (&MatMul, &GroupTiles),
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    with_groups(program, (matmul, Some(groups)), index, target)
+}
+
+fn with_groups(
+    program: &Program,
     (matmul, groups): (&MatMul, Option<&GroupTiles>),
     index: IndexWidth,
     target: &GpuTarget,

@@ -4,12 +4,33 @@ pub(crate) mod cpu;
 pub(crate) mod scatter;
 pub(crate) mod simt;
 
-use super::{Algorithm, Code};
-use crate::loops::{Access, Stage};
+use super::Algorithm;
+use super::launch::Launches;
+use super::mapping::GpuMapping;
+use crate::loops::{Access, Kernel, Nest, Program, Stage};
 use crate::symbolic::Symbol;
 
-pub(crate) static LOOPS: Algorithm =
-    Algorithm { word: "loops", version: 1, description: "plain loops", headers: |_| &[], code: Code::Loops };
+pub(crate) static LOOPS: Algorithm = Algorithm {
+    word: "loops",
+    version: 1,
+    description: "plain loops",
+    headers: |_| &[],
+    code: super::Code::Loops(Code { launches }),
+};
+
+/// What an algorithm for loops does.
+pub(crate) struct Code {
+    /// How a device launches them.
+    pub(super) launches: fn(&Program, &Kernel, &Nest, &GpuMapping) -> Launches,
+}
+
+fn launches(program: &Program, kernel: &Kernel, nest: &Nest, mapping: &GpuMapping) -> Launches {
+    match mapping {
+        GpuMapping::Teams(teams) => simt::launches(program, kernel, nest, teams),
+        GpuMapping::Scatter(own) => scatter::Plan::new(program, nest, own).launches(),
+        GpuMapping::Tiles(_) | GpuMapping::Template { .. } => unreachable!("loops are mapped to teams"),
+    }
+}
 
 /// Accesses that are contiguous along an axis.
 fn contiguous(stage: &Stage, axis: Symbol) -> usize {

@@ -4,15 +4,11 @@
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
 use super::{is_along, scatter};
-use crate::constants;
 use crate::cost::{Cost, Item};
-use crate::kernels::axis_ops::sorting;
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
 use crate::loops::scatter::Scatter;
-use crate::loops::{
-    Access, Axis, BufferId, Effect, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage, Storage,
-};
+use crate::loops::{Access, Axis, BufferId, Effect, Kernel, KernelKind, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::GpuTarget;
 
@@ -20,18 +16,6 @@ use crate::target::GpuTarget;
 const BLOCK: i64 = 256;
 /// Threads side by side that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
-/// Threads that share a matrix at most.
-pub(crate) const MOST_OF_A_MATRIX: i64 = constants::MATRIX_THREADS;
-/// Up to so many elements, a thread has a matrix for itself.
-const SMALL_MATRIX: i64 = 64;
-/// Threads of a block of which each has rows of its own.
-const ROW_EACH: i64 = 64;
-/// Rows from which on a thread for each is enough of them.
-const MANY_ROWS: i64 = 1 << 14;
-/// Rows up to which each may have a multiprocessor.
-const FEW_ROWS: i64 = 512;
-/// Neighbouring elements that a thread has of a row that a block scans (`kScanned` of `gpu/scan.h`).
-const SCANNED_AT_ONCE: i64 = constants::SCANNED;
 /// Inner positions up to which one thread does them alone.
 const ALONE: i64 = 16;
 /// The same where neighbouring threads do not read side by side.
@@ -125,46 +109,6 @@ pub(crate) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
         accesses.sum::<f64>() * stage_extent(stage, &NoRanges) as f64
     };
     Cost::of(Item::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
-}
-
-/// Threads of a block for matrices of so many elements, and the matrices that it works on at a time: small ones have a thread each.
-fn block_of_matrices(elements: &Expr, ranges: &dyn Ranges) -> (i64, i64) {
-    let most = elements.interval(ranges).max;
-    if most <= SMALL_MATRIX {
-        (ROW_EACH, ROW_EACH)
-    } else if most <= 1024 {
-        (64, 1)
-    } else if most <= 16384 {
-        (256, 1)
-    } else {
-        (MOST_OF_A_MATRIX, 1)
-    }
-}
-
-/// Threads of a block for a row operation, and the rows that it works on at a time.
-pub(in crate::kernels) fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
-    match own.op {
-        RowOp::Sort(sorting) if sorting.merged.is_some() => (sorting::MERGING, 1),
-        RowOp::Sort(sorting) => {
-            let length = own.length.interval(ranges).max;
-            sorting::block_of(own.dtype, sorting.run.map_or(length, |run| run.min(length)))
-        }
-        RowOp::Matrices(_) => block_of_matrices(&(&own.length * &own.inner), ranges),
-        RowOp::SearchSorted { .. } | RowOp::Fourier(_) => (ROW_EACH, ROW_EACH),
-        RowOp::Scan(_) => {
-            let longest = own.length.interval(ranges).max;
-            let positions = (&own.outer * &own.inner).interval(ranges).min;
-            // Side by side, threads read whole transactions, each of a row of its own.
-            let fills = own.inner.interval(ranges).min >= SIDE_BY_SIDE && positions >= MANY_ROWS;
-            if longest <= ALONE || fills {
-                return (ROW_EACH, ROW_EACH);
-            }
-            // A thread has several neighbouring elements of a row at a time. Few rows leave a multiprocessor to each.
-            let most = if positions < FEW_ROWS { 4 * BLOCK } else { BLOCK };
-            let each = longest.min(most * SCANNED_AT_ONCE) / SCANNED_AT_ONCE;
-            (each.unsigned_abs().next_power_of_two().clamp(64, most.unsigned_abs()).cast_signed(), 1)
-        }
-    }
 }
 
 fn plain(size: i64, places: i64, along: Along, lanes: i64) -> Teams {
