@@ -13,9 +13,13 @@ struct Weights {
     zeros: bool,
 }
 
+/// Rows, depth and columns, and weights.
+type Product = ((String, [usize; 2]), Weights);
+
 /// The statements of a product of `[m, k]` by `[k, n]`, by number.
-fn product(at: usize, [m, k, n]: [usize; 3], own: Weights) -> [String; 2] {
+fn product(at: usize, (m, [k, n]): &(String, [usize; 2]), own: Weights) -> [String; 2] {
     let Weights { dtype, bits, group, zeros } = own;
+    let (k, n) = (*k, *n);
     let group = group.unwrap_or(k);
     let (count, mask) = (k / group, (1 << bits) - 1);
     let split = format!("[{n}, {count}, {group}]");
@@ -54,22 +58,22 @@ fn product(at: usize, [m, k, n]: [usize; 3], own: Weights) -> [String; 2] {
     [constants, statements]
 }
 
-fn graph(name: &str, products: &[([usize; 3], Weights)]) -> String {
+fn graph(name: &str, products: &[Product]) -> String {
     let all: Vec<[String; 2]> =
-        products.iter().enumerate().map(|(at, (sizes, own))| product(at, *sizes, *own)).collect();
+        products.iter().enumerate().map(|(at, (sizes, own))| product(at, sizes, *own)).collect();
     let part = |position: usize| all.iter().map(|own| own[position].as_str()).collect::<String>();
     format!("graph \"{name}\" {{ {} {} }}", part(0), part(1))
 }
 
 /// Each kind of group by some type, of few and of many rows.
-fn drawn() -> Vec<([usize; 3], Weights)> {
+fn drawn() -> Vec<Product> {
     let groups = [Some(32), Some(64), Some(128), None, Some(96)];
     let dtypes = ["bf16", "f16", "f32"];
     let each = |at: usize| {
         let (bits, group, dtype) = ([4, 8][at % 2], groups[at % 5], dtypes[at % 3]);
         let depth = group.map_or(416, |group| group * [3, 9, 4][at / 3 % 3]);
         let (rows, columns) = ([1, 5, 8, 9, 16, 17, 40][at % 7], [65, 48, 70][at % 3]);
-        ([rows, depth, columns], Weights { dtype, bits, group, zeros: at % 4 == 1 })
+        ((rows.to_string(), [depth, columns]), Weights { dtype, bits, group, zeros: at % 4 == 1 })
     };
     (1..16).map(each).collect()
 }
@@ -83,4 +87,18 @@ fn products_with_numbers_of_a_few_bits_agree_with_the_evaluator() {
     assert!(kernels(&bundle).matches("contract_grouped<").count() > all.len() / 2);
     emulated("quantised", &text, NVIDIA);
     emulated("quantised", &graph("quantised", &all[..5]), GFX9);
+}
+
+#[test]
+fn rows_are_counted_when_a_model_runs() {
+    let weights = Weights { dtype: "bf16", bits: 4, group: Some(64), zeros: true };
+    let product = |rows: &str| ((rows.to_owned(), [128, 72]), weights);
+    // Five rows, and forty.
+    let text = graph("open", &[product("s0"), product("s0 * 8")]);
+    let text = text.replacen('{', "{ symbol s0 \"batch\" in 1..64 from input 0 axis 0 ", 1);
+    let bundle = compiled_text("open", text.clone(), "sm_90a");
+    for call in ["contract_grouped<bf16, 16>", "contract_units<bf16, 128, 128, 256, 8>"] {
+        assert_eq!(kernels(&bundle).matches(call).count(), 2, "{call}\n{}", kernels(&bundle));
+    }
+    emulated("open", &text, NVIDIA);
 }

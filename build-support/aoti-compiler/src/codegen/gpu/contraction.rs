@@ -9,6 +9,7 @@ use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::kernels::GroupTiles;
+use crate::kernels::gemm::group_tiles::few_in_run;
 use crate::kernels::gemm::multiplier::Asked;
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
@@ -132,13 +133,13 @@ pub(super) fn matmul(
     };
     let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
-    let call = format!(
-        "{}{}    {},\n    {},\n\
-         \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
-        positions(batch, "batch", index),
-        template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early),
-        operand(0, a, &a.row_stride, &a.column_stride),
-        right,
+    let left = operand(0, a, &a.row_stride, &a.column_stride);
+    let call = |tile: &Tile, epilogue: &str| {
+        let template = template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early);
+        format!("{}{template}    {left},\n    {right},\n    {epilogue});\n", positions(batch, "batch", index))
+    };
+    let lambda = format!(
+        "[&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }}",
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
     );
     let sizes = format!(
@@ -147,7 +148,16 @@ pub(super) fn matmul(
         scalar(&column.extent),
         scalar(&matmul.depth)
     );
-    let units = tiles(&batches, tile, &call);
+    let few = groups.and_then(|groups| few_in_run(program, matmul, tile, groups));
+    let units = match few {
+        None => tiles(&batches, tile, &call(tile, &lambda)),
+        Some(few) => format!(
+            "const auto epilogue = {lambda};\nif (m <= {}) {{\n{}}} else {{\n{}}}\n",
+            few.rows,
+            indent(&tiles(&batches, &few, &call(&few, "epilogue")), 1),
+            indent(&tiles(&batches, tile, &call(tile, "epilogue")), 1)
+        ),
+    };
     let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
     let own = (tile.by.row().header)(tile);
     let headers = std::iter::once(own).chain(groups.map(|_| "gpu/groups.h")).collect();

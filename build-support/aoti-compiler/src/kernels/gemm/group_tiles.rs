@@ -4,7 +4,10 @@ use super::{Code, OnGpus, Site, Tiling, launch, packed_groups, tiles};
 use crate::cost::Cost;
 use crate::dtype::DType;
 use crate::halves::{Bf16, F16};
+use crate::kernels::launch::Launch;
+use crate::kernels::mapping::Tile;
 use crate::kernels::{self, Algorithm, Form, GroupTiles, Packing, Scratch};
+use crate::loops::{MatMul, Program};
 use crate::target::{GpuTarget, Target};
 
 pub(crate) static GROUP_TILES: Algorithm = Algorithm {
@@ -24,31 +27,59 @@ pub(crate) static GROUP_TILES: Algorithm = Algorithm {
         processors: None,
         gpus: Some(OnGpus {
             tiles: |program, matmul, index, gpu| {
-                let target = Target::Gpu(gpu.clone());
-                match form(&Site::new(program, matmul, &target)) {
-                    Some(Form::Packed(Packing::GroupTiles(groups))) => {
-                        tiles::of_grouped_product(program, (matmul, &groups), index, gpu)
-                    }
-                    Some(_) | None => unreachable!("it applies to products with such weights"),
-                }
+                let groups = tiles_of(program, matmul).expect("it is for products with such weights");
+                tiles::of_grouped_product(program, (matmul, &groups), index, gpu)
             },
-            launch: launch::of_product,
+            launch,
         }),
     }),
 };
 
+/// The tile of matrix units that multiply a few rows, where only a run knows whether there are more than that; those of more are
+/// computed as the kernel is mapped, by as many threads.
+pub(crate) fn few_in_run(
+    program: &Program,
+    matmul: &MatMul,
+    tile: &Tile,
+    groups: &GroupTiles,
+) -> Option<Tile> {
+    let [row, _] = matmul.axes.as_slice() else { return None };
+    let few = tiles::of_few_grouped(groups, tile.index);
+    let is_shared = tile.threads == few.threads && tile.copiers == 0 && tile.blocks == 1;
+    let is_open = row.extent.as_int().is_none() && !tile.by.row().is_of_few;
+    (is_open && is_shared && tiles::has_whole_rows(program, matmul)).then_some(few)
+}
+
+/// As that of other tiles, with as many blocks and as much memory as a few rows take where a run may have no more.
+fn launch(program: &Program, matmul: &MatMul, tile: &Tile) -> Launch {
+    let own = launch::of_product(program, matmul, tile);
+    let few = tiles_of(program, matmul).and_then(|groups| few_in_run(program, matmul, tile, &groups));
+    let Some(few) = few else { return own };
+    let few = launch::of_product(program, matmul, &few);
+    Launch { grid: own.grid.maximum(&few.grid), shared: own.shared.maximum(&few.shared), ..own }
+}
+
 /// The form of the right operand, if it is all of a constant that was dequantised in groups along the depth, and the target is a GPU.
 pub(super) fn form(site: &Site) -> Option<Form> {
-    let Target::Gpu(_) = site.target else { return None };
-    let dtype = site.matmul.dtype;
+    let is_gpu = matches!(site.target, Target::Gpu(_));
+    tiles_of(site.program, site.matmul).filter(|_| is_gpu).map(|tiles| Packing::GroupTiles(tiles).into())
+}
+
+/// The form for any GPU.
+fn tiles_of(program: &Program, matmul: &MatMul) -> Option<GroupTiles> {
+    let dtype = matmul.dtype;
     let has_tiles = dtype == DType::F32 || dtype.is_half();
-    let (groups, [k, n]) = packed_groups::of_columns(site).filter(|_| has_tiles)?;
+    let (groups, [k, n]) = packed_groups::of_columns(program, matmul).filter(|_| has_tiles)?;
     let (rows, bits) = groups.in_columns(k, GpuTarget::GROUP_RUN)?;
-    let is_own = |scale: &f32| match dtype {
-        DType::F16 => F16::from_f32(*scale).to_f32() == *scale,
-        _ => Bf16::from_f32(*scale).to_f32() == *scale,
+    let is_own = |scale: &f32| {
+        let rounded = if dtype == DType::F16 {
+            F16::from_f32(*scale).to_f32()
+        } else {
+            Bf16::from_f32(*scale).to_f32()
+        };
+        rounded == *scale
     };
     let is_narrow = dtype.is_half() && rows < k && groups.scales.iter().all(is_own);
     let scale = if is_narrow { 2 } else { 4 };
-    Some(Packing::GroupTiles(GroupTiles { k, n, rows, bits, scale }).into())
+    Some(GroupTiles { k, n, rows, bits, scale })
 }

@@ -76,9 +76,9 @@ static FEW_UNITS: Row = Row {
     word: "few_units",
     description: "matrix units, weights read once",
     header: |_| "gpu/skinny.h",
-    fits: |product, gpu| {
+    fits: |product, _| {
         let is_whole = |(program, matmul): (&Program, &MatMul)| {
-            matmul.dtype.is_half() && is_of_whole_loads(program, matmul, gpu)
+            matmul.dtype.is_half() && is_of_whole_loads(program, matmul)
         };
         product.is_some_and(is_whole)
     },
@@ -94,10 +94,10 @@ static FEW_GROUPS: Row = Row {
     word: "few_groups",
     description: "matrix units, numbers of a few bits read once",
     header: |_| "gpu/groups.h",
-    fits: |product, gpu| {
+    fits: |product, _| {
         product.is_some_and(|(program, matmul)| {
             let has_numbers = matmul.dtype == DType::F32 || matmul.dtype.is_half();
-            has_numbers && has_whole_rows(program, matmul, gpu)
+            has_numbers && has_whole_rows(program, matmul)
         })
     },
     call: |tile, asked| {

@@ -29,6 +29,8 @@ const THREADS: i64 = constants::SKINNY_THREADS;
 const KEPT_FREE: i64 = 6 * 1024;
 /// Bytes of a block of numbers and scales of which less are on their way.
 const LARGE_BLOCK: i64 = 1280;
+/// Bytes of the widest load of one thread.
+const LOAD: i64 = 16;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
@@ -208,8 +210,8 @@ struct Contraction {
     right_by_depth: bool,
     /// Whether matrix units can multiply a few rows with weights that are read once.
     few_on_units: bool,
-    /// Of a right operand that is whole numbers in groups, the shared memory by way of which a few rows are multiplied with it.
-    groups: Option<i64>,
+    /// Of a right operand that is whole numbers in groups, the tile of a few rows.
+    groups: Option<Tile>,
     /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
     gathers: bool,
     /// Whether the device has an engine that copies tiles of both operands.
@@ -255,11 +257,11 @@ fn with_groups(
         right_by_depth: matmul.right_by_depth(),
         few_on_units: target.vendor == Vendor::Nvidia
             && if groups.is_some() {
-                own != Kind::Other && has_whole_rows(program, matmul, target)
+                own != Kind::Other && has_whole_rows(program, matmul)
             } else {
-                own == Kind::Halves && is_of_whole_loads(program, matmul, target)
+                own == Kind::Halves && is_of_whole_loads(program, matmul)
             },
-        groups: groups.map(group_bytes),
+        groups: groups.map(|groups| of_few_grouped(groups, index)),
         gathers: false,
         is_brought: kind == Kind::Halves && groups.is_none() && brings(program, matmul, target),
     };
@@ -268,16 +270,15 @@ fn with_groups(
 
 /// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
 /// what `gpu/skinny.h` takes as given.
-pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul) -> bool {
     let b = &matmul.b;
-    has_whole_rows(program, matmul, target)
-        && is_whole(program, matmul, b, [&b.row_stride, &b.column_stride], target)
+    has_whole_rows(program, matmul) && is_whole(program, matmul, b, [&b.row_stride, &b.column_stride])
 }
 
 /// The same of the left operand alone: what `gpu/groups.h` takes as given.
-pub(super) fn has_whole_rows(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+pub(super) fn has_whole_rows(program: &Program, matmul: &MatMul) -> bool {
     let a = &matmul.a;
-    is_whole(program, matmul, a, [&a.column_stride, &a.row_stride], target)
+    is_whole(program, matmul, a, [&a.column_stride, &a.row_stride])
 }
 
 fn is_whole(
@@ -285,18 +286,18 @@ fn is_whole(
     matmul: &MatMul,
     operand: &MatrixOperand,
     [along, across]: [&Expr; 2],
-    target: &GpuTarget,
 ) -> bool {
-    let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
+    let load = Expr::int(LOAD / program.buffers[operand.buffer].dtype.size() as i64);
     along.is(1)
         && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
 }
 
-/// Bytes of shared memory of a block that multiplies a few rows with numbers in groups (`kGroupedBytes` of `gpu/groups.h`).
-fn group_bytes(groups: &GroupTiles) -> i64 {
+/// A tile of a few rows with numbers in groups, and the shared memory of its blocks (`kGroupedBytes` of `gpu/groups.h`).
+pub(super) fn of_few_grouped(groups: &GroupTiles, index: IndexWidth) -> Tile {
     let block = groups.block_bytes() as i64;
     let places = if block > LARGE_BLOCK { 3 } else { 4 };
-    places * block * (THREADS / SIDE_BY_SIDE)
+    let shared = places * block * (THREADS / SIDE_BY_SIDE);
+    Tile { shared, ..plain(Multiplier::FewGroups, NARROW, FEW_COLUMNS, index) }
 }
 
 /// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
@@ -437,8 +438,8 @@ impl Contraction {
     fn of_few_rows(&self, index: IndexWidth) -> Vec<Tile> {
         let rows = if most(&self.rows, 8) { 8 } else { NARROW };
         let on_units = most(&self.rows, NARROW) && self.few_on_units;
-        let units = match self.groups {
-            Some(shared) => Tile { shared, ..plain(Multiplier::FewGroups, rows, FEW_COLUMNS, index) },
+        let units = match &self.groups {
+            Some(tile) => Tile { rows, ..tile.clone() },
             None => plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index),
         };
         let on_units = on_units.then_some(units);
