@@ -1,5 +1,6 @@
 //! Tiles of a GPU over weights that are stored as whole numbers of a few bits, scaled in groups along the depth.
 
+use super::loads::has_whole_rows;
 use super::{Code, OnGpus, Site, Tiling, launch, packed_groups, tiles};
 use crate::cost::Cost;
 use crate::dtype::DType;
@@ -47,7 +48,7 @@ pub(crate) fn few_in_run(
     let few = tiles::of_few_grouped(groups, tile.index);
     let is_shared = tile.threads == few.threads && tile.copiers == 0 && tile.blocks == 1;
     let is_open = row.extent.as_int().is_none() && !tile.by.row().is_of_few;
-    (is_open && is_shared && tiles::has_whole_rows(program, matmul)).then_some(few)
+    (is_open && is_shared && has_whole_rows(program, matmul)).then_some(few)
 }
 
 /// As that of other tiles, with as many blocks and as much memory as a few rows take where a run may have no more.

@@ -6,6 +6,7 @@ mod general_units;
 pub(crate) mod group_tiles;
 pub(super) mod launch;
 pub(crate) mod library;
+mod loads;
 pub(crate) mod multiplier;
 mod packed;
 mod packed_groups;

@@ -1,6 +1,6 @@
 //! Who multiplies in the tiles of a GPU: a row for each, beside the choice of tiles (`tiles.rs`).
 
-use super::tiles::{has_whole_rows, is_of_whole_loads};
+use super::loads::{has_whole_rows, is_of_whole_loads};
 use crate::dtype::DType;
 use crate::kernels::mapping::Tile;
 use crate::kernels::{Call, Parameter};

@@ -7,9 +7,10 @@ use crate::constants;
 use crate::dtype::DType;
 use crate::kernels::GroupTiles;
 use crate::kernels::conv::windows::{WindowBlock, window_blocks};
+use crate::kernels::gemm::loads::{has_whole_rows, is_of_whole_loads};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
-use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
+use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
 
@@ -29,8 +30,6 @@ const THREADS: i64 = constants::SKINNY_THREADS;
 const KEPT_FREE: i64 = 6 * 1024;
 /// Bytes of a block of numbers and scales of which less are on their way.
 const LARGE_BLOCK: i64 = 1280;
-/// Bytes of the widest load of one thread.
-const LOAD: i64 = 16;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
@@ -266,30 +265,6 @@ fn with_groups(
         is_brought: kind == Kind::Halves && groups.is_none() && brings(program, matmul, target),
     };
     candidates(&contraction, index, target)
-}
-
-/// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
-/// what `gpu/skinny.h` takes as given.
-pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul) -> bool {
-    let b = &matmul.b;
-    has_whole_rows(program, matmul) && is_whole(program, matmul, b, [&b.row_stride, &b.column_stride])
-}
-
-/// The same of the left operand alone: what `gpu/groups.h` takes as given.
-pub(super) fn has_whole_rows(program: &Program, matmul: &MatMul) -> bool {
-    let a = &matmul.a;
-    is_whole(program, matmul, a, [&a.column_stride, &a.row_stride])
-}
-
-fn is_whole(
-    program: &Program,
-    matmul: &MatMul,
-    operand: &MatrixOperand,
-    [along, across]: [&Expr; 2],
-) -> bool {
-    let load = Expr::int(LOAD / program.buffers[operand.buffer].dtype.size() as i64);
-    along.is(1)
-        && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
 }
 
 /// A tile of a few rows with numbers in groups, and the shared memory of its blocks (`kGroupedBytes` of `gpu/groups.h`).
