@@ -145,14 +145,14 @@ def _export(model, arguments, dims, bounds, strict):
     try:
         with torch.no_grad():
             program = torch.export.export(copy.deepcopy(model), (), dict(arguments), dynamic_shapes=shapes, strict=strict)
-        return _without_folders(program)
+        return without_folders(program)
     except Exception as error:
         text = str(error)
         remedy = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, text)), None)
         raise ExportError(f"torch.export failed{': ' + remedy if remedy else ''}\n{text}") from error
 
 
-def _without_folders(program):
+def without_folders(program):
     """The program with places in the source (`net/layers.py`) that do not tell where this machine keeps it."""
     shorter = lambda found: f'File "{"/".join(Path(found[1]).parts[-2:])}"'
     for module in program.graph_module.modules():

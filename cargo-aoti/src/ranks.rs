@@ -61,15 +61,12 @@ pub(crate) fn path_of(path: &Path, rank: usize) -> PathBuf {
 
 /// The device of a rank.
 fn device_of(first: Device, rank: usize) -> Result<Device, Failure> {
-    let index = |first: u16| {
-        let index = u16::try_from(rank).ok().and_then(|rank| first.checked_add(rank));
-        index.ok_or_else(|| Failure::Usage("there are not as many devices".to_owned()))
-    };
-    Ok(match first {
-        Device::Cpu => Device::Cpu,
-        Device::Cuda(first) => Device::Cuda(index(first)?),
-        Device::Rocm(first) => Device::Rocm(index(first)?),
-    })
+    if first.is_cpu() {
+        return Ok(first);
+    }
+    let index = u16::try_from(rank).ok().and_then(|rank| first.index().checked_add(rank));
+    let index = index.ok_or_else(|| Failure::Usage("there are not as many devices".to_owned()))?;
+    Ok(first.with_index(index))
 }
 
 /// Connects so many ranks.

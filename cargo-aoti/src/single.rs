@@ -81,12 +81,11 @@ pub(crate) fn build(
         LinkKind::Static => Weights::Embed,
     };
     (model.tf32, model.libraries) = (Some(numerics.tf32), numerics.libraries);
-    match toolchain_device(device) {
-        aoti_toolchain::Device::Cpu => model.levels = levels,
-        device @ (aoti_toolchain::Device::Cuda | aoti_toolchain::Device::Rocm) => {
-            model.cpu = false;
-            model.gpus = vec![Gpus { device, architectures: levels }];
-        }
+    if device.is_cpu() {
+        model.levels = levels;
+    } else {
+        model.cpu = false;
+        model.gpus = vec![Gpus { device: toolchain_device(device), architectures: levels }];
     }
     let architectures = session.architectures(&model)?;
     let job = Job { model, layout: Layout::flat(folder.path()), incremental: false };
@@ -114,11 +113,8 @@ pub(crate) fn session(context: &Context, cache: bool) -> Result<Session, Failure
 
 /// The kind of a device, as toolchains name it.
 pub(crate) fn toolchain_device(device: Device) -> aoti_toolchain::Device {
-    match device {
-        Device::Cpu => aoti_toolchain::Device::Cpu,
-        Device::Cuda(_) => aoti_toolchain::Device::Cuda,
-        Device::Rocm(_) => aoti_toolchain::Device::Rocm,
-    }
+    aoti_toolchain::Device::from_name(device.kind_name())
+        .expect("models run on what there are toolchains for")
 }
 
 /// Refuses a level that the session's target does not have. Of a GPU's architectures the build itself tells.

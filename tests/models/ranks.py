@@ -5,7 +5,6 @@
 writes `ranks/rank0` and `ranks/rank1`, each a case with the program of one rank. The group is PyTorch's fake one, which exchanges
 nothing: the collectives are written to the program and run by whoever runs that.
 """
-import re
 import sys
 from pathlib import Path
 
@@ -15,6 +14,9 @@ import torch.distributed._functional_collectives as funcol
 from safetensors.torch import save_file
 from torch import nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "build-support"))
+from aoti_export import without_folders  # noqa: E402
 
 RANKS, WIDTH, HEADS, TOKENS = 2, 16, 4, 6
 
@@ -96,11 +98,7 @@ def main():
         program = torch.export.export(part, (x,), dynamic_shapes=({0: 2 * tokens},))
         target = folder / f"rank{rank}"
         target.mkdir(parents=True, exist_ok=True)
-        for node in program.graph.nodes:
-            # Places in the source do not tell where this machine keeps it.
-            if "stack_trace" in node.meta:
-                node.meta["stack_trace"] = re.sub(r'File ".*?([^/"]+/[^/"]+)"', r'File "\1"', node.meta["stack_trace"])
-        torch.export.save(program, target / "model.pt2")
+        torch.export.save(without_folders(program), target / "model.pt2")
         save_file({"0": x}, target / "inputs.safetensors")
         save_file({str(k): value.contiguous() for k, value in enumerate(expected)}, target / "outputs.safetensors")
         dist.destroy_process_group()

@@ -23,17 +23,44 @@ pub enum Device {
     Rocm,
 }
 
+/// What is known of a class of devices.
+struct DeviceRow {
+    /// The name used in manifests.
+    name: &'static str,
+    /// A level or architecture that many have.
+    example: &'static str,
+    /// The architectures that code is compiled for where none are named; levels of processors depend on the target.
+    common: &'static [&'static str],
+}
+
+const CPU: DeviceRow = DeviceRow { name: "cpu", example: "x86-64-v3", common: &[] };
+const CUDA: DeviceRow = DeviceRow { name: "cuda", example: "sm_90a", common: &["sm_80", "sm_90a"] };
+const ROCM: DeviceRow = DeviceRow { name: "rocm", example: "gfx90a", common: &["gfx90a", "gfx1100"] };
+const DEVICE_NAMES: &[&str] = &[CPU.name, CUDA.name, ROCM.name];
+
 impl Device {
     /// The name used in manifests.
     pub fn as_str(self) -> &'static str {
+        self.row().name
+    }
+
+    fn row(self) -> &'static DeviceRow {
         match self {
-            Device::Cpu => "cpu",
-            Device::Cuda => "cuda",
-            Device::Rocm => "rocm",
+            Device::Cpu => &CPU,
+            Device::Cuda => &CUDA,
+            Device::Rocm => &ROCM,
         }
     }
 
-    const ALL: [Device; 3] = [Device::Cpu, Device::Cuda, Device::Rocm];
+    /// All classes.
+    pub const ALL: [Device; 3] = [Device::Cpu, Device::Cuda, Device::Rocm];
+    /// The classes of GPUs.
+    pub const GPUS: [Device; 2] = [Device::Cuda, Device::Rocm];
+
+    /// The architectures that code is compiled for where none are named.
+    pub fn common_architectures(self) -> &'static [&'static str] {
+        self.row().common
+    }
 
     /// The device with this name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -42,18 +69,14 @@ impl Device {
 
     /// A level or architecture that many have.
     pub(crate) fn example(self) -> &'static str {
-        match self {
-            Device::Cpu => "x86-64-v3",
-            Device::Cuda => "sm_90a",
-            Device::Rocm => "gfx90a",
-        }
+        self.row().example
     }
 }
 
 impl<'de> Deserialize<'de> for Device {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Device, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Device::from_name(&name).ok_or_else(|| D::Error::unknown_variant(&name, &["cpu", "cuda", "rocm"]))
+        Device::from_name(&name).ok_or_else(|| D::Error::unknown_variant(&name, DEVICE_NAMES))
     }
 }
 
@@ -337,7 +360,7 @@ impl Definition {
     /// What it serves and the arguments that it has must be about the same devices.
     pub(crate) fn check(&self) -> Result<(), String> {
         let is_for = |device: Device| self.serves.iter().any(|serves| serves.device == device);
-        let is_for_gpu = is_for(Device::Cuda) || is_for(Device::Rocm);
+        let is_for_gpu = Device::GPUS.into_iter().any(is_for);
         if is_for_gpu != self.device.is_some() {
             return Err("it needs a table `device` if it serves a GPU, and only then".to_owned());
         }

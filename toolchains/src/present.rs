@@ -44,7 +44,7 @@ pub struct PresentDevices {
 /// The GPUs that the drivers of this machine tell of; none where there is no driver.
 pub fn present_devices(environment: &Environment) -> PresentDevices {
     let (mut found, mut absent) = (Vec::new(), Vec::new());
-    for device in [Device::Cuda, Device::Rocm] {
+    for device in Device::GPUS {
         let mut names = match architectures(device, environment) {
             Ok(names) => names,
             Err(looked_for) => {

@@ -100,15 +100,22 @@ impl Builder {
 
     /// Architectures of NVIDIA's GPUs, in place of the table's `cuda`.
     #[must_use]
-    pub fn cuda(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
-        self.script.cuda = names.into_iter().map(Into::into).collect();
-        self
+    pub fn cuda(self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.architectures(Device::Cuda, names)
     }
 
     /// Architectures of AMD's GPUs, in place of the table's `rocm`.
     #[must_use]
-    pub fn rocm(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
-        self.script.rocm = names.into_iter().map(Into::into).collect();
+    pub fn rocm(self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.architectures(Device::Rocm, names)
+    }
+
+    fn architectures(
+        mut self,
+        device: Device,
+        names: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Builder {
+        self.script.gpus.insert(device, names.into_iter().map(Into::into).collect());
         self
     }
 

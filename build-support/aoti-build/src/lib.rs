@@ -82,7 +82,7 @@ mod with_compiler {
     pub use crate::locate::Location;
     pub use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Place, Reading, Record, Runner, Sizes, Usable};
     pub use crate::machine::Machine;
-    pub use crate::manifest::{Manifest, Wishes, operators_of_project};
+    pub use crate::manifest::{Architectures, Manifest, Wishes, operators_of_project};
     pub use crate::model::{
         Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Samples, Tf32, TypicalSizes, Weights,
         default_architectures, default_levels,

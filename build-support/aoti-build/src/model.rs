@@ -361,11 +361,7 @@ impl Model {
 
 /// The architectures that models are built for on GPUs when none are given.
 pub fn default_architectures(device: Device) -> &'static [&'static str] {
-    match device {
-        Device::Cpu => &[],
-        Device::Cuda => &["sm_80", "sm_90a"],
-        Device::Rocm => &["gfx90a", "gfx1100"],
-    }
+    device.common_architectures()
 }
 
 /// The levels that models are built for on an architecture (as in the first part of a triple) when none are given.

@@ -247,10 +247,7 @@ pub(crate) fn check_functions(model: &Model, bundle: &SourceBundle) -> Result<()
 
 /// The device that a vendor's code is for.
 pub(crate) fn device_of(vendor: Vendor) -> Device {
-    match vendor {
-        Vendor::Nvidia => Device::Cuda,
-        Vendor::Amd => Device::Rocm,
-    }
+    Device::from_name(vendor.device()).expect("there are toolchains for what the compiler has code for")
 }
 
 /// What makes the code for a vendor's GPUs.

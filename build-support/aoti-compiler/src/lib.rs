@@ -22,6 +22,7 @@ pub mod names;
 pub mod origin;
 pub mod passes;
 pub mod random;
+pub mod runplan;
 pub mod schedule;
 pub mod symbolic;
 pub mod target;

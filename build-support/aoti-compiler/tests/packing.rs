@@ -1,7 +1,7 @@
 //! `pack.h` packs as `pack.rs` does, bit for bit: libraries pack weights that are given at run time, the compiler packs those
 //! of the model file. `expand.h` makes of that what its definition says. Without a C++ compiler the test is skipped with a note, or fails if `AOTI_TEST_REQUIRE` names `gcc`.
 
-use aoti_compiler::codegen::pack::{self, PANEL, Source, Storage};
+use aoti_compiler::runplan::pack::{self, PANEL, Source, Storage};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

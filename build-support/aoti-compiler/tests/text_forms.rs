@@ -1,9 +1,9 @@
 //! The text forms of all stages give their programs back: for real models, where `AOTI_CONFORMANCE` names a folder of
 //! cases.
 
-use aoti_compiler::codegen::run;
 use aoti_compiler::frontend::torch::aten;
 use aoti_compiler::lower::lower;
+use aoti_compiler::runplan;
 use aoti_compiler::schedule::memory::least_arena;
 use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::symbolic::{Ranges, Symbol};
@@ -85,8 +85,8 @@ fn graphs_and_loops_come_back() {
         let (ranges, target) = (graph.ranges(), Target::cpu(&["x86-64-v3"]));
         let lowered = lower(&graph, &target, &mut Questions::default());
         let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &mut Questions::default()).unwrap();
-        let plan = run::of_schedule(&scheduled, &ranges);
-        match run::text::parse(&run::text::print(&plan)) {
+        let plan = runplan::of_schedule(&scheduled, &ranges);
+        match runplan::text::parse(&runplan::text::print(&plan)) {
             Ok(back) if back == plan => {}
             Ok(_) => wrong.push(format!("{}: the run comes back changed", path.display())),
             Err(error) => wrong.push(format!("{}: the run: {error}", path.display())),

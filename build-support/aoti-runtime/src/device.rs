@@ -15,34 +15,71 @@ pub enum Device {
     Rocm(u16),
 }
 
+/// What is known of a kind of devices.
+struct Kind {
+    /// What it is called on command lines.
+    name: &'static str,
+    /// Its number in the C interface.
+    number: u32,
+    /// The device with this number; of those that there is one of, whatever the number is.
+    device: fn(u16) -> Device,
+}
+
+const CPU: Kind = Kind { name: "cpu", number: AOTI_CPU, device: |_| Device::Cpu };
+/// The kinds of which there may be several.
+const GPUS: [Kind; 2] = [
+    Kind { name: "cuda", number: AOTI_CUDA, device: Device::Cuda },
+    Kind { name: "rocm", number: AOTI_ROCM, device: Device::Rocm },
+];
+
 impl Device {
-    /// The inverse of [`Device::raw`].
-    pub(crate) fn of_raw(raw: AotiDevice) -> Device {
-        let index = u16::try_from(raw.index).unwrap_or(u16::MAX);
-        match raw.kind as u32 {
-            AOTI_CUDA => Device::Cuda(index),
-            AOTI_ROCM => Device::Rocm(index),
-            _ => Device::Cpu,
+    /// What is known of its kind, and its number.
+    fn kind(self) -> (&'static Kind, u16) {
+        match self {
+            Device::Cpu => (&CPU, 0),
+            Device::Cuda(index) => (&GPUS[0], index),
+            Device::Rocm(index) => (&GPUS[1], index),
         }
     }
 
+    /// The inverse of [`Device::raw`].
+    pub(crate) fn of_raw(raw: AotiDevice) -> Device {
+        let index = u16::try_from(raw.index).unwrap_or(u16::MAX);
+        let kind = GPUS.iter().find(|kind| kind.number == raw.kind as u32).unwrap_or(&CPU);
+        (kind.device)(index)
+    }
+
     pub(crate) fn raw(self) -> AotiDevice {
-        let (kind, index) = match self {
-            Device::Cpu => (AOTI_CPU, 0),
-            Device::Cuda(index) => (AOTI_CUDA, index),
-            Device::Rocm(index) => (AOTI_ROCM, index),
-        };
-        AotiDevice { kind: kind as i32, index: index.into() }
+        let (kind, index) = self.kind();
+        AotiDevice { kind: kind.number as i32, index: index.into() }
+    }
+
+    /// Whether it is the processor.
+    pub fn is_cpu(self) -> bool {
+        self == Device::Cpu
+    }
+
+    /// Its kind, as on command lines: `cpu`, `cuda`, `rocm`.
+    pub fn kind_name(self) -> &'static str {
+        self.kind().0.name
+    }
+
+    /// Its number among those of its kind.
+    pub fn index(self) -> u16 {
+        self.kind().1
+    }
+
+    /// The device of its kind with this number; the processor, of which there is one, whatever the number is.
+    #[must_use]
+    pub fn with_index(self, index: u16) -> Device {
+        (self.kind().0.device)(index)
     }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Device::Cpu => f.write_str("cpu"),
-            Device::Cuda(index) => write!(f, "cuda:{index}"),
-            Device::Rocm(index) => write!(f, "rocm:{index}"),
-        }
+        let (kind, index) = self.kind();
+        if self.is_cpu() { f.write_str(kind.name) } else { write!(f, "{}:{index}", kind.name) }
     }
 }
 
@@ -68,12 +105,11 @@ impl FromStr for Device {
     fn from_str(text: &str) -> Result<Device, ParseDeviceError> {
         let (kind, index) = text.split_once(':').map_or((text, None), |(kind, index)| (kind, Some(index)));
         let number = index.map_or(Some(0), |index| index.parse().ok());
-        match (kind, number) {
-            ("cpu", Some(0)) if index.is_none() => Ok(Device::Cpu),
-            ("cuda", Some(index)) => Ok(Device::Cuda(index)),
-            ("rocm", Some(index)) => Ok(Device::Rocm(index)),
-            _ => Err(ParseDeviceError(text.to_owned())),
+        if text == CPU.name {
+            return Ok(Device::Cpu);
         }
+        let known = GPUS.iter().find(|known| known.name == kind).zip(number);
+        known.map(|(known, index)| (known.device)(index)).ok_or_else(|| ParseDeviceError(text.to_owned()))
     }
 }
 

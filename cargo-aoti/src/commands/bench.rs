@@ -171,26 +171,28 @@ fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
         &pool
     };
     let limit = Duration::from_secs_f64(arguments.secs);
-    let (mut micros, others) = match device {
-        Device::Cpu => (measure(&model, &info, &views, executor, limit)?, None),
-        Device::Cuda(_) | Device::Rocm(_) => on_device::measure(&model, &info, &inputs, limit)?.apart(),
+    let (mut micros, others) = if device.is_cpu() {
+        (measure(&model, &info, &views, executor, limit)?, None)
+    } else {
+        on_device::measure(&model, &info, &inputs, limit)?.apart()
     };
     let parts = compare::parts(&micros);
     let change = old.as_deref().and_then(|old| compare::Change::new(old, &parts));
     micros.sort_by(f64::total_cmp);
     let work = arguments.has_profile().then(|| {
-        let compiled_for = match device {
-            Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
-            Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
+        let compiled_for = if device.is_cpu() {
+            (vec![arguments.level.clone()], Vec::new())
+        } else {
+            (Vec::new(), single.architectures.clone())
         };
         kernel_work(&chosen, compiled_for, numerics, &views)
     });
-    let profiled = |work: BTreeMap<String, Option<Work>>| match device {
-        Device::Cpu => {
-            let measured = profile::measure(&model, &views, executor, limit, &work)?;
-            Ok(measured.against_machine(context.environment.cache_directory().as_deref(), threads))
+    let profiled = |work: BTreeMap<String, Option<Work>>| {
+        if !device.is_cpu() {
+            return on_device::profile(&model, &info, &inputs, limit, &work);
         }
-        Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work),
+        let measured = profile::measure(&model, &views, executor, limit, &work)?;
+        Ok(measured.against_machine(context.environment.cache_directory().as_deref(), threads))
     };
     let profile = work.transpose()?.map(profiled).transpose()?;
     let report = Report {
@@ -208,9 +210,10 @@ fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
         change,
     };
     if let Some(profile) = report.profile.as_ref().filter(|_| arguments.has_files()) {
-        let trace = match device {
-            Device::Cpu => trace::record(&model, &views, executor)?,
-            Device::Cuda(_) | Device::Rocm(_) => Trace::of_times(profile.times()),
+        let trace = if device.is_cpu() {
+            trace::record(&model, &views, executor)?
+        } else {
+            Trace::of_times(profile.times())
         };
         files(arguments, context, &report, &trace, &info)?;
     }

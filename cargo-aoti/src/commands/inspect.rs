@@ -5,12 +5,14 @@ mod ops;
 mod page;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::names;
 use aoti_compiler::schedule::Explanation;
 use aoti_compiler::target::GpuTarget;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use serde_json::{Value, json};
@@ -63,33 +65,20 @@ pub(crate) struct Arguments {
     pub(crate) output: Output,
 }
 
-/// A stage that has a text.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    /// The program as it was exported, in calls of PyTorch's operators
-    Aten,
-    /// The core graph after all passes
-    Graph,
-    /// Kernels as loops, one for each value that is stored
-    Loops,
-    /// Kernels after fusion
-    Schedule,
-    /// What a run does: kernels, addresses and checks in their order
-    Run,
-    /// The kernels' C++
-    Cpp,
-    /// The kernels' CUDA C++
-    Cuda,
-    /// The kernels' HIP
-    Hip,
-    /// The C++ that checks arguments and runs the kernels
-    Wrapper,
-    /// The Rust module
-    Bindings,
-    /// The C header
-    Header,
-    /// Every generated file, what is compiled from them, and digests of the weights
-    Bundle,
+/// A stage that has a text, as clap reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stage(Emit);
+
+static STAGES: LazyLock<Vec<Stage>> = LazyLock::new(|| Emit::all().map(Stage).collect());
+
+impl ValueEnum for Stage {
+    fn value_variants<'a>() -> &'a [Stage] {
+        &STAGES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.description()))
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -116,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         fusion(&compile::explain_fusion(model, &options)?, output);
         return Ok(());
     }
-    let Some(stage) = arguments.emit else {
+    let Some(Stage(stage)) = arguments.emit else {
         let bundle = compile::compile(model.clone(), &options)?;
         if let Some(path) = &arguments.html {
             let overview = compile::overview(model, &options, &arguments.dim)?;
@@ -132,25 +121,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         }
         return Ok(());
     };
-    let emit = match stage {
-        Stage::Aten => Emit::Aten,
-        Stage::Graph => Emit::Graph,
-        Stage::Loops => Emit::Loops,
-        Stage::Schedule => Emit::Schedule,
-        Stage::Run => Emit::Run,
-        Stage::Cpp => Emit::Cpp,
-        Stage::Wrapper => Emit::Wrapper,
-        Stage::Bindings => Emit::Bindings,
-        Stage::Header => Emit::Header,
-        Stage::Bundle => Emit::Bundle,
-        Stage::Cuda => Emit::Cuda,
-        Stage::Hip => Emit::Hip,
-    };
-    let text = compile::emit(model, &options, emit)?;
+    let text = compile::emit(model, &options, stage)?;
     if output.is_json() {
-        let stage = stage.to_possible_value();
-        let stage = stage.as_ref().map(|stage| stage.get_name());
-        print_json(&json!({ "reason": "text", "stage": stage, "text": text }));
+        print_json(&json!({ "reason": "text", "stage": stage.name(), "text": text }));
     } else {
         print(&text);
     }

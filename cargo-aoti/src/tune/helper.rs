@@ -183,11 +183,8 @@ impl Helper<'_> {
             }
             Request::Time { ids, rounds } => {
                 let mut times: Vec<Vec<Sample>> = vec![Vec::new(); ids.len()];
-                let (unmeasured, in_a_row) = match self.device {
-                    Device::Cpu => (1, IN_A_ROW),
-                    // What is timed there is a streak by itself.
-                    Device::Cuda(_) | Device::Rocm(_) => (0, 1),
-                };
+                // What is timed on a GPU is a streak by itself.
+                let (unmeasured, in_a_row) = if self.device.is_cpu() { (1, IN_A_ROW) } else { (0, 1) };
                 for round in 0..rounds.div_ceil(in_a_row) {
                     for position in 0..ids.len() {
                         // Each follows each other one, not always the same.
@@ -293,9 +290,10 @@ impl Helper<'_> {
     /// The time of a run, and of each kernel where there is a clock between them.
     fn time(&mut self, id: usize) -> Result<(f64, Vec<f64>), Failure> {
         self.place.enter(LibraryId(id), None);
-        match self.device {
-            Device::Cpu => self.time_kernels(id),
-            Device::Cuda(_) | Device::Rocm(_) => self.time_streak(id).map(|micros| (micros, Vec::new())),
+        if self.device.is_cpu() {
+            self.time_kernels(id)
+        } else {
+            self.time_streak(id).map(|micros| (micros, Vec::new()))
         }
     }
 

@@ -1,12 +1,16 @@
 """Writes ../models/encoder.pt2: a small transformer encoder of bytes in bfloat16, with random weights. Needs torch."""
 
-import pathlib
+import sys
+from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-HERE = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "build-support"))
+from aoti_export import without_folders  # noqa: E402
+
+HERE = Path(__file__).resolve().parents[1]
 WIDTH, HEADS, LAYERS, LENGTH = 64, 4, 2, 64
 
 
@@ -39,10 +43,4 @@ text = torch.zeros(2, LENGTH, dtype=torch.int64)
 program = torch.export.export(
     Encoder().to(torch.bfloat16).eval(), (text,), dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=1024)},)
 )
-# Each operator's lines in the source, without the folders of the machine that this runs on.
-folders = [f"{HERE}/", f"{pathlib.Path(torch.__file__).parents[1]}/"]
-for node in program.graph.nodes:
-    for folder in folders:
-        if "stack_trace" in node.meta:
-            node.meta["stack_trace"] = node.meta["stack_trace"].replace(folder, "")
-torch.export.save(program, HERE / "models" / "encoder.pt2")
+torch.export.save(without_folders(program), HERE / "models" / "encoder.pt2")

@@ -11,6 +11,7 @@ Only this folder needs Python: what it writes is committed, and the Rust program
 """
 
 import random
+import sys
 from pathlib import Path
 
 import numpy
@@ -19,6 +20,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "build-support"))
+from aoti_export import without_folders  # noqa: E402
 
 SEED = 20260
 EPOCHS = 25
@@ -120,14 +124,8 @@ def main():
 
     batch = torch.export.Dim("batch", min=1, max=64)
     program = torch.export.export(classifier, (images[test_rows[:2]],), dynamic_shapes=({0: batch},))
-    # Each operator's lines in the source, without the folders of the machine that this runs on.
-    folders = [f"{HERE}/", f"{Path(torch.__file__).parent.parent}/"]
-    for node in program.graph.nodes:
-        for folder in folders:
-            if "stack_trace" in node.meta:
-                node.meta["stack_trace"] = node.meta["stack_trace"].replace(folder, "")
     (HERE / "models").mkdir(exist_ok=True)
-    torch.export.save(program, HERE / "models" / "digits.pt2")
+    torch.export.save(without_folders(program), HERE / "models" / "digits.pt2")
     write_pictures(images[test_rows], labels[test_rows], classifier)
 
 

@@ -6,13 +6,16 @@ Writes tokenizer.json, models/prefill.pt2, models/decode.pt2 and expected.txt. N
 """
 
 import random
-import re
+import sys
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import nn
 from torch.nn import functional as F
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "build-support"))
+from aoti_export import without_folders  # noqa: E402
 
 HERE = Path(__file__).parent.parent
 WIDTH, HEADS, LAYERS, LENGTH, VOCABULARY = 64, 4, 2, 128, 384
@@ -140,14 +143,6 @@ def generate(model, tokenizer, prompt, count):
     return tokenizer.decode(ids + made)
 
 
-def save(program, path):
-    """Writes a program whose places in the source do not tell where this machine keeps it."""
-    for node in program.graph.nodes:
-        if "stack_trace" in node.meta:
-            node.meta["stack_trace"] = re.sub(r'File ".*?([^/"]+/[^/"]+)"', r'File "\1"', node.meta["stack_trace"])
-    torch.export.save(program, path)
-
-
 def main():
     draw = random.Random(7)
     torch.manual_seed(7)
@@ -164,9 +159,9 @@ def main():
         length = torch.export.Dim("prompt", min=1, max=LENGTH)
         prompt = (torch.zeros(1, 7, dtype=torch.long), torch.arange(7))
         prefill = torch.export.export(model, prompt, dynamic_shapes=({1: length}, {0: length}))
-        save(prefill, HERE / "models/prefill.pt2")
+        torch.export.save(without_folders(prefill), HERE / "models/prefill.pt2")
         step = (torch.zeros(1, 1, dtype=torch.long), torch.arange(1))
-        save(torch.export.export(model, step), HERE / "models/decode.pt2")
+        torch.export.save(without_folders(torch.export.export(model, step)), HERE / "models/decode.pt2")
         expected = generate(model, tokenizer, "In the morning", 80)
     (HERE / "expected.txt").write_text(expected + "\n")
     print(expected)

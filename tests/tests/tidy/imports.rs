@@ -61,6 +61,7 @@ const COMPILER: &[&str] = &[
     "schedule",
     "interpret/schedule",
     // From kernels to source text.
+    "runplan",
     "codegen",
     "compile",
 ];

@@ -10,7 +10,7 @@ use aoti_compiler::json::FromJson;
 use aoti_toolchain::{Device, UserToolchain};
 use serde_json::{Map, Value};
 
-use super::{RawModel, RawTable, Table};
+use super::{Architectures, RawModel, RawTable, Table};
 use crate::locate::{Location, Spot};
 use crate::model::{MathLibrary, Model, Names, Tf32};
 use crate::operators::{Operator, OperatorCode};
@@ -33,7 +33,6 @@ pub(super) const MODEL_KEYS: [&str; 11] = [
     "test",
 ];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
-const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
@@ -64,12 +63,12 @@ impl<'a> Checker<'a> {
         let Some(map) = self.map(value, &spot) else { return RawTable::default() };
         self.keys(map, &spot, &TABLE_KEYS);
         let mut list = |key: &str| self.field::<Vec<String>>(map, &spot, key).unwrap_or_default();
-        let [devices, cpu, cuda, rocm, libraries] =
-            ["devices", "cpu", "cuda", "rocm", "libraries"].map(&mut list);
+        let [devices, cpu, libraries] = ["devices", "cpu", "libraries"].map(&mut list);
+        let gpus = Device::GPUS.map(|device| (device, list(device.as_str()))).into();
         let tf32 = self.tf32(map, &spot);
         let operators = self.table_of_operators(value);
         let mut raw =
-            RawTable { devices, cpu, cuda, rocm, tf32, libraries, models: None, toolchains: None, operators };
+            RawTable { devices, cpu, gpus, tf32, libraries, models: None, toolchains: None, operators };
         if let Some(tables) = map.get("toolchain") {
             raw.toolchains = self.toolchains(tables);
         }
@@ -227,7 +226,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Architectures of GPUs, of which none may have a name that no GPU can have.
-    pub(super) fn architectures(&mut self, device: Device, names: &[String]) {
+    pub(super) fn architectures(&mut self, all: &Architectures) {
+        for (device, names) in all {
+            self.architectures_of(*device, names);
+        }
+    }
+
+    fn architectures_of(&mut self, device: Device, names: &[String]) {
         let is_one = |name: &&String| {
             *name != "native" && aoti_toolchain::GpuArchitecture::parse(device, name).is_none()
         };
@@ -320,12 +325,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports architectures of devices that nothing is built for.
-    pub(super) fn unused(&mut self, device: Device, architectures: &[String], devices: &[String]) {
-        let name = device.as_str();
-        if !architectures.is_empty() && !devices.iter().any(|named| named == name) {
-            let message = format!("`{name}` lists architectures, but `devices` does not name `{name}`");
-            let help = format!("add `\"{name}\"` to `devices`, or leave `{name}` out");
-            self.report(Code::Device, message, &Spot::table().entry(name).key(), Some(help));
+    pub(super) fn unused(&mut self, all: &Architectures, devices: &[String]) {
+        for (device, architectures) in all {
+            let name = device.as_str();
+            if !architectures.is_empty() && !devices.iter().any(|named| named == name) {
+                let message = format!("`{name}` lists architectures, but `devices` does not name `{name}`");
+                let help = format!("add `\"{name}\"` to `devices`, or leave `{name}` out");
+                self.report(Code::Device, message, &Spot::table().entry(name).key(), Some(help));
+            }
         }
     }
 
@@ -335,13 +342,15 @@ impl<'a> Checker<'a> {
         for device in devices {
             let spot = list.item(device);
             match device.as_str() {
-                known if DEVICES.contains(&known) => {}
+                known if Device::from_name(known).is_some() => {}
                 "gpu" => {
-                    let help = Some("say which: `cuda` or `rocm`".to_owned());
+                    let names = Device::GPUS.map(|device| format!("`{}`", device.as_str()));
+                    let help = Some(format!("say which: {}", names.join(" or ")));
                     self.report(Code::Device, "there is no device `gpu`".to_owned(), &spot, help);
                 }
                 unknown => {
-                    let help = suggestion(unknown, &DEVICES);
+                    let names = Device::ALL.map(Device::as_str);
+                    let help = suggestion(unknown, &names);
                     self.report(Code::Device, format!("there is no device `{unknown}`"), &spot, help);
                 }
             }

@@ -33,6 +33,9 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
 }
 
+/// Architectures of each kind of GPUs of which some are named.
+pub type Architectures = BTreeMap<Device, Vec<String>>;
+
 /// What a project builds for, and with what.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Wishes {
@@ -40,10 +43,8 @@ pub struct Wishes {
     pub devices: Vec<String>,
     /// Levels of processors; none for the target's defaults.
     pub cpu: Vec<String>,
-    /// Architectures of NVIDIA GPUs.
-    pub cuda: Vec<String>,
-    /// Architectures of AMD GPUs.
-    pub rocm: Vec<String>,
+    /// Architectures of GPUs.
+    pub gpus: Architectures,
     /// What of `f32` GPUs may multiply as TF32, if it says.
     pub tf32: Option<Tf32>,
     /// Libraries that products may be left to.
@@ -79,8 +80,7 @@ pub(crate) struct Script {
     /// Where it says any: devices, levels of models that name none, and architectures of GPUs.
     pub(crate) devices: Vec<String>,
     pub(crate) cpu: Vec<String>,
-    pub(crate) cuda: Vec<String>,
-    pub(crate) rocm: Vec<String>,
+    pub(crate) gpus: Architectures,
     pub(crate) tf32: Option<Tf32>,
     pub(crate) libraries: Vec<String>,
     /// Toolchains by name, with paths from the package's folder.
@@ -94,8 +94,7 @@ pub(crate) struct Script {
 struct RawTable {
     devices: Vec<String>,
     cpu: Vec<String>,
-    cuda: Vec<String>,
-    rocm: Vec<String>,
+    gpus: Architectures,
     tf32: Option<Tf32>,
     libraries: Vec<String>,
     models: Option<BTreeMap<String, RawModel>>,
@@ -144,11 +143,15 @@ impl Wishes {
         self.devices.iter().any(|name| name == device.as_str())
     }
 
+    /// The architectures of a kind of GPUs; none where it names none.
+    fn architectures(&self, device: Device) -> &[String] {
+        self.gpus.get(&device).map_or(&[], Vec::as_slice)
+    }
+
     /// Whether models are built for processors, and the GPUs that they are built for.
     fn devices(&self) -> (bool, Vec<Gpus>) {
-        let gpus = [(Device::Cuda, &self.cuda), (Device::Rocm, &self.rocm)].into_iter();
-        let gpus = gpus.filter(|(device, _)| self.is_for(*device));
-        let gpus = gpus.map(|(device, names)| Gpus { device, architectures: names.clone() });
+        let gpus = Device::GPUS.into_iter().filter(|device| self.is_for(*device));
+        let gpus = gpus.map(|device| Gpus { device, architectures: self.architectures(device).to_vec() });
         (self.devices.is_empty() || self.is_for(Device::Cpu), gpus.collect())
     }
 
@@ -159,7 +162,8 @@ impl Wishes {
         if self.devices.is_empty() || self.is_for(Device::Cpu) {
             all.push(crate::model::cpu_requirements(target));
         }
-        for (device, names) in [(Device::Cuda, &self.cuda), (Device::Rocm, &self.rocm)] {
+        for device in Device::GPUS {
+            let names = self.architectures(device);
             if self.is_for(device) || !names.is_empty() {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 all.push(Requirements::gpu(device, target.clone(), &names));
@@ -169,17 +173,16 @@ impl Wishes {
     }
 
     fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> Wishes {
-        let RawTable { devices, cpu, cuda, rocm, tf32, libraries, models: _, toolchains, operators: _ } = raw;
+        let RawTable { devices, cpu, gpus, tf32, libraries, models: _, toolchains, operators: _ } = raw;
         let cpu = checker.levels(&cpu);
-        checker.architectures(Device::Cuda, &cuda);
-        checker.architectures(Device::Rocm, &rocm);
+        checker.architectures(&gpus);
         let libraries = checker.libraries(&libraries);
         let toolchains = table.zip(toolchains).map(|(table, tables)| {
             let folder = table.file.parent().map(Path::to_owned).unwrap_or_default();
             Arc::new(UserToolchains { file: table.file.clone(), folder, tables })
         });
         let toolchains = toolchains.into_iter().collect();
-        Wishes { devices, cpu, cuda, rocm, tf32, libraries, toolchains }
+        Wishes { devices, cpu, gpus, tf32, libraries, toolchains }
     }
 }
 
@@ -227,7 +230,7 @@ impl Manifest {
     /// All [`Problems`] of that.
     pub(crate) fn with_script(mut self, script: Script, folder: &Path) -> Result<Manifest, Problems> {
         let mut checker = Checker::of_script(folder);
-        let Script { models, devices, cpu, cuda, rocm, tf32, libraries, toolchains, operators } = script;
+        let Script { models, devices, cpu, gpus, tf32, libraries, toolchains, operators } = script;
         for operator in operators {
             let operator = operator.within(folder);
             checker.operator(&operator, &Spot::table().entry("operators").entry(&operator.name));
@@ -236,22 +239,20 @@ impl Manifest {
         }
         checker.devices(&devices);
         checker.levels(&cpu);
-        checker.architectures(Device::Cuda, &cuda);
-        checker.architectures(Device::Rocm, &rocm);
+        checker.architectures(&gpus);
         let libraries = checker.libraries(&libraries);
         let wishes = &mut self.wishes;
         wishes.tf32 = tf32.or(wishes.tf32);
         if !libraries.is_empty() {
             wishes.libraries = libraries;
         }
-        let keys = [&mut wishes.devices, &mut wishes.cpu, &mut wishes.cuda, &mut wishes.rocm];
-        for (key, said) in keys.into_iter().zip([devices, cpu, cuda, rocm]) {
+        for (key, said) in [&mut wishes.devices, &mut wishes.cpu].into_iter().zip([devices, cpu]) {
             if !said.is_empty() {
                 *key = said;
             }
         }
-        checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
-        checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
+        wishes.gpus.extend(gpus.into_iter().filter(|(_, names)| !names.is_empty()));
+        checker.unused(&wishes.gpus, &wishes.devices);
         if !toolchains.is_empty() {
             let (file, folder) = (folder.join("build.rs"), folder.to_owned());
             wishes.toolchains.insert(0, Arc::new(UserToolchains { file, folder, tables: toolchains }));
@@ -327,8 +328,7 @@ impl Manifest {
             model.choices = Choices::Lock(folder.join(lock::FILE));
             model.operators.clone_from(&operators);
         }
-        checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
-        checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
+        checker.unused(&wishes.gpus, &wishes.devices);
         checker.duplicates(&models);
         checker.finish()?;
         Ok(Manifest { models, wishes, files, searched, operators, notes, own_levels })

@@ -3,9 +3,9 @@
 use super::interface::Interface;
 use super::{bindings, header, names};
 use crate::loops::{KernelKind, Program};
+pub use crate::runplan::WeightsBlob;
 use crate::target::Vendor;
 use crate::{json_fields, json_words};
-use bytes::Bytes;
 
 /// A generated text file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,15 +93,6 @@ impl CalledFunction {
 /// The symbol of a model's code for a vendor's GPUs.
 pub(super) fn code_symbol(model: &str, vendor: Vendor) -> String {
     format!("aoti_{model}_{}_code", vendor.device())
-}
-
-/// The weights blob: segments laid one after the other, each starting at a multiple of 64 bytes.
-#[derive(Clone, Default, Debug)]
-pub struct WeightsBlob {
-    /// (offset, content); offsets ascend and never overlap; gaps are zero.
-    pub segments: Vec<(u64, Bytes)>,
-    /// Whole length in bytes; a multiple of 64.
-    pub bytes: u64,
 }
 
 /// How bindings refer to the library.

@@ -1,22 +1,17 @@
-//! The distinct kernel functions of a model: kernels of equal text are one function, printed and compiled once.
+//! The kernel functions of a model, printed: kernels that do the same are one function, which is compiled once.
 
 use super::c_family::expr::symbol_name;
 use super::c_family::indent;
 use super::cpp::{KernelText, print_kernel};
 use super::foreign::{comment, shown};
 use super::names::{Language, Namer};
-use super::run::{Call, Callees, Launch, Library, Operands};
+use super::run::Callees;
 use crate::graph::Origin;
-use crate::loops::{KernelId, KernelKind, Program};
-use crate::schedule::Schedule;
+use crate::loops::KernelKind;
+use crate::runplan::{Call, Launch};
+use crate::schedule::{FunctionId, Schedule};
 use crate::symbolic::Symbol;
-use cranelift_entity::{PrimaryMap, entity_impl};
-use indexmap::IndexMap;
-
-/// A kernel function.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FunctionId(u32);
-entity_impl!(FunctionId, "f");
+use cranelift_entity::PrimaryMap;
 
 /// A kernel function and its text.
 pub(super) struct Function {
@@ -27,8 +22,6 @@ pub(super) struct Function {
 /// All kernel functions of a model.
 pub(super) struct Functions {
     pub(super) all: PrimaryMap<FunctionId, Function>,
-    by_text: IndexMap<(String, String), FunctionId>,
-    namer: Namer,
 }
 
 /// Names of the run's own parameters and of what its header gives; a kernel must not hide them.
@@ -38,8 +31,9 @@ const RESERVED: [&str; 13] = [
 ];
 
 impl Functions {
-    /// None so far, of a program's kernels to come.
-    pub(super) fn new(program: &Program) -> Functions {
+    /// Those of a schedule's kernels.
+    pub(super) fn of(schedule: &Schedule) -> Functions {
+        let program = &schedule.program;
         let mut namer = Namer::new(Language::C);
         let called = program.kernels.values().filter_map(|kernel| match &kernel.kind {
             KernelKind::Extern(own) => own.function().map(|call| call.symbol.as_str()),
@@ -52,34 +46,28 @@ impl Functions {
         for name in RESERVED.into_iter().chain(called) {
             namer.reserve(name);
         }
-        Functions { all: PrimaryMap::new(), by_text: IndexMap::new(), namer }
+        let mut all: PrimaryMap<FunctionId, Function> = PrimaryMap::new();
+        for id in program.running() {
+            let kernel = &program.kernels[id];
+            for function in &schedule.calls[id].functions {
+                if let Some(known) = all.get_mut(*function) {
+                    join_origins(&mut known.text.origins, &kernel.origins);
+                } else {
+                    let name = namer.name(&format!("k_{}", kernel.name));
+                    let pushed = all.push(Function { name, text: print_kernel(schedule, id) });
+                    debug_assert_eq!(
+                        pushed, *function,
+                        "functions are numbered in the order of their kernels"
+                    );
+                }
+            }
+        }
+        Functions { all }
     }
 
     /// The functions' declarations, one a line.
     pub(super) fn declarations(&self) -> String {
         self.all.values().map(|f| format!("void {}({});\n", f.name, f.text.declaration)).collect()
-    }
-}
-
-impl Library for Functions {
-    fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands {
-        let text = print_kernel(schedule, id);
-        let operands = |function| Operands {
-            function,
-            buffers: text.arguments.clone(),
-            packed: text.packed.clone(),
-            sizes: text.symbols.clone(),
-            launches: vec![],
-        };
-        let key = (text.declaration.clone(), text.body.clone());
-        if let Some(&function) = self.by_text.get(&key) {
-            join_origins(&mut self.all[function].text.origins, &text.origins);
-            return operands(function);
-        }
-        let name = self.namer.name(&format!("k_{}", schedule.program.kernels[id].name));
-        let function = self.all.push(Function { name, text: text.clone() });
-        self.by_text.insert(key, function);
-        operands(function)
     }
 }
 

@@ -1,13 +1,13 @@
 //! What a compiled model looks like from outside: names, element types and sizes of its inputs, outputs and
 //! constants. The C tables, the C header and the Rust module are all printed from this one description.
 
-use super::run::RunPlan;
-use super::weights::Placed;
 use crate::dtype::DType;
 use crate::json::{FromJson, Malformed, ToJson, Value};
 use crate::json_fields;
 use crate::loops::{BufferId, Program};
 use crate::passes::{ConstantGraph, Weight};
+use crate::runplan::RunPlan;
+use crate::runplan::weights::Placed;
 use crate::symbolic::{Expr, RangeTable};
 use std::collections::BTreeSet;
 

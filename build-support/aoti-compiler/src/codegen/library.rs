@@ -7,11 +7,11 @@ use super::bundle::{
 };
 use super::functions::Functions;
 use super::interface::Interface;
-use super::run::Planned;
-use super::weights::Layout;
-use super::{api, digest, gpu, headers, kernel_files, own_tag, prepare, run};
+use super::{api, digest, gpu, headers, kernel_files, own_tag, prepare};
 use crate::loops::Program;
 use crate::names;
+use crate::runplan::weights::Layout;
+use crate::runplan::{self, Planned};
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::{MathLibrary, Vendor};
@@ -87,10 +87,7 @@ impl Files {
 
     fn device(&mut self, gpu: &PrintedGpu<'_>, names: &ProgramNames) {
         let (device, prefix) = (gpu.vendor.device(), &names.prefix);
-        let source = match gpu.vendor {
-            Vendor::Nvidia => format!("{prefix}{device}.cu"),
-            Vendor::Amd => format!("{prefix}{device}.hip"),
-        };
+        let source = format!("{prefix}{device}.{}", gpu.vendor.backend().extension);
         self.files.push(SourceFile { name: source.clone(), text: gpu.program.device.clone() });
         let (architectures, symbol) = (gpu.architectures.to_vec(), code_symbol(&names.symbol, gpu.vendor));
         self.devices.push(DeviceUnit { vendor: gpu.vendor, architectures, source, symbol });
@@ -120,7 +117,8 @@ impl ProgramNames {
 /// The kernels of processors, planned and printed.
 struct PrintedCpu<'a> {
     schedule: &'a Schedule,
-    planned: Planned<Functions>,
+    planned: Planned,
+    functions: Functions,
     levels: &'a [String],
     /// The levels' parts in identifiers.
     tags: Vec<String>,
@@ -169,13 +167,13 @@ fn print_cpu<'a>(
     layout: &mut Layout,
 ) -> PrintedCpu<'a> {
     let ProgramNames { identifier, symbol, prefix } = names;
-    let mut planned =
-        run::plan_with(schedule, ranges, Functions::new(&schedule.program), std::mem::take(layout));
+    let mut planned = runplan::plan_with(schedule, ranges, std::mem::take(layout));
+    let functions = Functions::of(schedule);
     *layout = std::mem::take(&mut planned.layout);
-    let files = kernel_files(schedule, &planned, identifier, &format!("{prefix}kernels"));
+    let files = kernel_files(schedule, (&planned.run, &functions), identifier, &format!("{prefix}kernels"));
     let tag = |level: &String| own_tag(&api::level_tag(level), &files, identifier, symbol);
     let tags = levels.iter().map(tag).collect();
-    PrintedCpu { schedule, planned, levels, libraries: libraries_of(schedule), tags, files }
+    PrintedCpu { schedule, planned, functions, levels, libraries: libraries_of(schedule), tags, files }
 }
 
 /// The libraries that some kernels ask for their products.
@@ -230,7 +228,7 @@ impl Printed<'_> {
     }
 
     fn kernels(&self) -> usize {
-        let of_processors = self.cpu.as_ref().map_or(0, |cpu| cpu.planned.functions.all.len());
+        let of_processors = self.cpu.as_ref().map_or(0, |cpu| cpu.functions.all.len());
         of_processors + self.gpus.iter().map(|gpu| gpu.program.kernels.len()).sum::<usize>()
     }
 

@@ -10,28 +10,24 @@ mod docs;
 mod foreign;
 pub mod functions;
 pub mod gpu;
-mod group_panels;
-mod group_tiles;
 pub mod harness;
 pub mod header;
 pub(crate) mod headers;
 pub mod interface;
 mod library;
-pub mod pack;
 pub mod prepare;
-pub mod run;
-mod weights;
+mod run;
 
 pub use cpp::external::prototypes;
 pub use library::{OneProgram, Request, generate};
 
 use crate::names;
-use crate::schedule::Schedule;
+use crate::runplan::RunPlan;
+use crate::schedule::{FunctionId, Schedule};
 use bundle::{SourceFile, WeightsBlob};
 use cranelift_entity::PrimaryMap;
-use functions::{Function, FunctionId, Functions};
+use functions::{Function, Functions};
 use headers::Header;
-use run::Planned;
 use std::collections::BTreeSet;
 
 /// Code of more than this much goes to translation units of its own.
@@ -62,24 +58,25 @@ fn digest(files: &[SourceFile], embedded: &WeightsBlob) -> String {
 /// parallel.
 fn kernel_files(
     schedule: &Schedule,
-    planned: &Planned<Functions>,
+    (run, functions): (&RunPlan, &Functions),
     identifier: &str,
     stem: &str,
 ) -> Vec<SourceFile> {
-    let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
+    let total: usize = functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
     let title = foreign::comment(&format!("Kernels of the model `{identifier}`, written by cargo-aoti."));
     let scratch = &schedule.memory.scratch;
-    let run = run::run_functions(&planned.run, &planned.functions, scratch, identifier);
-    let exchanges = !planned.run.exchanges().is_empty();
+    let run_text = run::run_functions(run, functions, scratch, identifier);
+    let exchanges = !run.exchanges().is_empty();
     let ranks = if exchanges { "#include \"aoti/collective.h\"\n" } else { "" };
     if total <= UNIT_WEIGHT {
-        let all: Vec<&Function> = planned.functions.all.values().collect();
+        let all: Vec<&Function> = functions.all.values().collect();
         // Inlined, all kernels of a model would share one frame, and their setting up would be mixed.
         let kernels: String =
             all.iter().map(|function| function.definition("static AOTI_NOINLINE ")).collect();
-        let text = format!("{title}{ranks}{}{prologue}{}{kernels}{run}", includes(&all), externals(&all));
+        let text =
+            format!("{title}{ranks}{}{prologue}{}{kernels}{run_text}", includes(&all), externals(&all));
         return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
@@ -88,10 +85,10 @@ fn kernel_files(
         name: format!("{stem}.h"),
         text: format!(
             "{title}#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
-            planned.functions.declarations()
+            functions.declarations()
         ),
     }];
-    for (number, part) in parts(&planned.functions.all, total).into_iter().enumerate() {
+    for (number, part) in parts(&functions.all, total).into_iter().enumerate() {
         let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
             name: format!("{stem}_{number}.cpp"),
@@ -106,7 +103,7 @@ fn kernel_files(
     let units = if asks_for_units { "#include \"aoti/matrix_units.h\"\n" } else { "" };
     files.push(SourceFile {
         name: format!("run_{stem}.cpp"),
-        text: format!("{title}{}{units}{ranks}{include}\nusing {space};\n\n{run}", includes(&[])),
+        text: format!("{title}{}{units}{ranks}{include}\nusing {space};\n\n{run_text}", includes(&[])),
     });
     files
 }

@@ -7,11 +7,12 @@ use super::api::rows::table;
 use super::bundle::{Goal, TranslationUnit, WeightsBlob};
 use super::c_family::expr::scalar;
 use super::foreign::literal;
-use super::run;
-use super::weights::{Layout, Packing, Placed};
+use super::functions::Functions;
 use crate::dtype::DType;
 use crate::loops::Program;
 use crate::passes::{ConstantGraph, Elements};
+use crate::runplan;
+use crate::runplan::weights::{Layout, Packing, Placed};
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use std::fmt::Write;
@@ -73,7 +74,7 @@ pub(super) fn print(
     (identifier, symbol): (&str, &str),
     level: Option<&String>,
 ) -> Printed {
-    let mut planned = run::plan(preparation.schedule, preparation.ranges);
+    let mut planned = runplan::plan(preparation.schedule, preparation.ranges);
     let mut layout = std::mem::take(&mut planned.layout);
     let pieces = Pieces {
         rows: pieces(preparation.constants, programs, placed, &mut layout),
@@ -86,7 +87,8 @@ pub(super) fn print(
     debug_assert!(planned.run.failures.is_empty(), "without inputs nothing is asserted");
     // `Prepare::weights` has no memory for any.
     assert!(planned.run.expansions.is_empty(), "convolutions of constants are of f64");
-    let files = super::kernel_files(preparation.schedule, &planned, identifier, STEM);
+    let functions = Functions::of(preparation.schedule);
+    let files = super::kernel_files(preparation.schedule, (&planned.run, &functions), identifier, STEM);
     let tag = super::own_tag(TAG, &files, identifier, symbol);
     let names = Names { identifier, symbol, tag: &tag };
     let (declarations, table) = tables(preparation, &pieces, &fixed, &names);
@@ -167,7 +169,7 @@ fn tables(
     let (mut outputs, mut output_bytes) = (Vec::new(), 0u64);
     for buffer in &program.outputs {
         outputs.push(output_bytes.to_string());
-        output_bytes = (output_bytes + run::fixed_bytes(program, *buffer)).next_multiple_of(64);
+        output_bytes = (output_bytes + runplan::fixed_bytes(program, *buffer)).next_multiple_of(64);
     }
     let sites: Vec<String> = program.sites.iter().map(|site| literal(site)).collect();
     let mut declarations = format!(

@@ -6,7 +6,7 @@ use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::ModelFile;
 use crate::target::{GpuTarget, Vendor};
-use crate::{codegen, frontend, loops, schedule};
+use crate::{codegen, frontend, loops, runplan, schedule};
 
 /// One stage's text, for `inspect --emit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,10 +23,8 @@ pub enum Emit {
     Run,
     /// C++ kernels.
     Cpp,
-    /// Kernels for NVIDIA GPUs, as CUDA C++.
-    Cuda,
-    /// Kernels for AMD GPUs, as HIP.
-    Hip,
+    /// Kernels for the GPUs of a vendor, in their dialect.
+    Device(Vendor),
     /// The C++ that calls the kernels and checks arguments.
     Wrapper,
     /// The Rust module.
@@ -35,6 +33,50 @@ pub enum Emit {
     Header,
     /// All of a source bundle: every file, what is compiled from them, and the weights.
     Bundle,
+}
+
+impl Emit {
+    /// All stages, in their order.
+    pub fn all() -> impl Iterator<Item = Emit> {
+        let devices = Vendor::ALL.map(Emit::Device);
+        let kernels = [Emit::Aten, Emit::Graph, Emit::Loops, Emit::Schedule, Emit::Run, Emit::Cpp];
+        let outside = [Emit::Wrapper, Emit::Bindings, Emit::Header, Emit::Bundle];
+        kernels.into_iter().chain(devices).chain(outside)
+    }
+
+    /// Its name on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Emit::Aten => "aten",
+            Emit::Graph => "graph",
+            Emit::Loops => "loops",
+            Emit::Schedule => "schedule",
+            Emit::Run => "run",
+            Emit::Cpp => "cpp",
+            Emit::Device(vendor) => vendor.backend().dialect,
+            Emit::Wrapper => "wrapper",
+            Emit::Bindings => "bindings",
+            Emit::Header => "header",
+            Emit::Bundle => "bundle",
+        }
+    }
+
+    /// What it is, for people.
+    pub fn description(self) -> &'static str {
+        match self {
+            Emit::Aten => "The program as it was exported, in calls of PyTorch's operators",
+            Emit::Graph => "The core graph after all passes",
+            Emit::Loops => "Kernels as loops, one for each value that is stored",
+            Emit::Schedule => "Kernels after fusion",
+            Emit::Run => "What a run does: kernels, addresses and checks in their order",
+            Emit::Cpp => "The kernels' C++",
+            Emit::Device(vendor) => vendor.backend().description,
+            Emit::Wrapper => "The C++ that checks arguments and runs the kernels",
+            Emit::Bindings => "The Rust module",
+            Emit::Header => "The C header",
+            Emit::Bundle => "Every generated file, what is compiled from them, and digests of the weights",
+        }
+    }
 }
 
 /// The text of one stage.
@@ -47,8 +89,8 @@ pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Resul
         Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
         Emit::Run => {
             let stages = stages(model, options)?;
-            let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
-            Ok(codegen::run::text::print(&plan))
+            let plan = runplan::of_schedule(&stages.schedule, &stages.graph.ranges());
+            Ok(runplan::text::print(&plan))
         }
         Emit::Bindings => {
             let bundle = compile(model, options)?;
@@ -64,8 +106,7 @@ pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Resul
         }
         Emit::Header => Ok(compile(model, options)?.header()),
         Emit::Bundle => Ok(codegen::bundle_text::print(&compile(model, options)?)),
-        Emit::Cuda => emit_device(model, options, Vendor::Nvidia),
-        Emit::Hip => emit_device(model, options, Vendor::Amd),
+        Emit::Device(vendor) => emit_device(model, options, vendor),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
         Emit::Wrapper => {
             Ok(sources(&compile(model, options)?, |name| name.starts_with("run_") || name == "model.cpp"))
@@ -78,7 +119,7 @@ fn emit_device(model: ModelFile, options: &Options, vendor: Vendor) -> Result<St
     let is_theirs = |name: &String| GpuTarget::named(name).is_none_or(|target| target.vendor == vendor);
     let mut gpus: Vec<String> = options.gpus.iter().filter(|name| is_theirs(name)).cloned().collect();
     if gpus.is_empty() {
-        gpus.push(vendor.newest().to_owned());
+        gpus.push(vendor.backend().newest.to_owned());
     }
     let alone = Options { levels: vec![], gpus, ..options.clone() };
     let bundle = compile(model, &alone)?;

@@ -386,11 +386,6 @@ impl Graph {
         }
     }
 
-    /// Position of an input's value among the inputs.
-    pub fn input_position(&self, value: ValueId) -> Option<usize> {
-        self.inputs.iter().position(|input| input.value == value)
-    }
-
     /// For each value, the position of the node that makes it.
     pub fn producers(&self) -> Vec<Option<usize>> {
         let mut producers = vec![None; self.values.len()];

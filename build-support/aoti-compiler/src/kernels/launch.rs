@@ -8,6 +8,8 @@ use crate::symbolic::{Expr, NoRanges};
 /// One launch of a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
+    /// Which of the functions of its kernel it is of: launches of one have the same code.
+    pub entry: i64,
     /// Blocks. Where there are none nothing is launched.
     pub grid: Expr,
     /// Threads of a block.
@@ -69,6 +71,7 @@ impl Launch {
     pub(super) fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
         let grid = units.ceil_div(&Expr::int(per_block), &NoRanges).minimum(&Expr::int(most));
         Launch {
+            entry: 0,
             trigger: at_end_of(&grid),
             grid,
             threads,
@@ -89,9 +92,11 @@ pub(super) fn at_end_of(grid: &Expr) -> Trigger {
 }
 
 impl Launches {
-    /// Launches that have this scratch.
+    /// Launches that have this scratch, each of a function of its own.
     pub(super) fn with_scratch(mut all: Vec<Launch>, scratch: Option<Expr>) -> Launches {
-        all.iter_mut().for_each(|launch| launch.takes_scratch = scratch.is_some());
+        for (entry, launch) in (0..).zip(&mut all) {
+            (launch.entry, launch.takes_scratch) = (entry, scratch.is_some());
+        }
         Launches { all, scratch }
     }
 }

@@ -114,10 +114,12 @@ fn groups(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Gro
 fn makes(groups: &Groups, tensor: &Tensor) -> bool {
     let made = groups.integers.iter().enumerate().map(|(at, integer)| {
         let product = f32::from(*integer) * groups.scales[at / groups.run];
-        match tensor.dtype() {
-            DType::F16 => F16::from_f32(product).to_f32(),
-            DType::Bf16 => Bf16::from_f32(product).to_f32(),
-            _ => product,
+        if tensor.dtype() == DType::F16 {
+            F16::from_f32(product).to_f32()
+        } else if tensor.dtype() == DType::Bf16 {
+            Bf16::from_f32(product).to_f32()
+        } else {
+            product
         }
     });
     let elements = tensor.to_f64();

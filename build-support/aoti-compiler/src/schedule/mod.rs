@@ -5,6 +5,7 @@
 
 mod align;
 mod axes;
+pub mod calls;
 mod clean;
 mod coalesce;
 mod follow;
@@ -26,6 +27,7 @@ mod verify;
 pub mod ways;
 
 pub use crate::tuning::{KernelKey, Records};
+pub use calls::{Argument, Call, FunctionId};
 pub use hold::Held;
 pub use joints::Joint;
 pub use setting::{Decided, Setting};
@@ -141,6 +143,8 @@ pub struct Schedule {
     pub choices: PrimaryMap<KernelId, Choice>,
     /// How the positions of each kernel are laid over the machine.
     pub mappings: PrimaryMap<KernelId, Mapping>,
+    /// What the functions of each kernel are given, and which kernels have a function together.
+    pub calls: PrimaryMap<KernelId, Call>,
     /// How each kernel is launched on a device, in order; not at all on the host.
     pub launches: PrimaryMap<KernelId, Vec<Launch>>,
     /// Where buffers and scratch lie.
@@ -180,8 +184,9 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
         launches.push(launched);
     }
     kernels::share_panels(&program, &mut choices);
+    let calls = calls::of_kernels(&program, target, (&choices, &mappings), &launches);
     let memory = memory::plan(&program, &choices, ranges, target);
-    Schedule { target: target.clone(), program, choices, mappings, launches, memory }
+    Schedule { target: target.clone(), program, choices, mappings, calls, launches, memory }
 }
 
 /// Fuses kernels and simplifies their loops; gives what was not fused.

@@ -3,6 +3,7 @@
 //! * The program is well formed, and every kernel has a choice and a mapping.
 //! * A choice's algorithm is for the kernel's kind and the target, and what it packs is a constant that the kernel reads.
 //! * A mapping is of the target's kind; it splits no more axes than there are, and lanes follow an axis that exists.
+//! * Kernels are called as follows from what they do, and those that have a function together do the same.
 //! * On a device, launches are within its limits whatever the sizes are, and are given the kernel's scratch; on the host there are none.
 //! * Every temporary buffer that is used has a place in the arena or is allocated during the run, and every kernel's scratch is
 //!   planned.
@@ -11,12 +12,13 @@ mod launches;
 
 use super::Schedule;
 use super::memory::largest_scratch;
+use super::{calls, text};
 use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
 use crate::kernels::axis_ops::{self, RowBlock};
 use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
-use crate::kernels::gemm::tiles::brings;
+use crate::kernels::gemm::tiles::{is_brought_convolution, is_brought_product};
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
@@ -48,7 +50,22 @@ pub fn verify(schedule: &Schedule) -> Vec<String> {
         }
     }
     findings.extend(shared_rows(schedule));
+    if findings.is_empty() {
+        findings.extend(other_calls(schedule));
+    }
     findings
+}
+
+/// Kernels that are called otherwise than follows from what they do.
+fn other_calls(schedule: &Schedule) -> Vec<String> {
+    let Schedule { target, program, choices, mappings, launches, .. } = schedule;
+    let calls = calls::of_kernels(program, target, (choices, mappings), launches);
+    let others = calls.iter().filter(|(id, call)| schedule.calls.get(*id) != Some(call));
+    let finding = |(id, call)| {
+        let (name, call) = (&program.kernels[id].name, text::call_line(call));
+        format!("kernel `{name}`: it is not called as it computes: `{call}`")
+    };
+    others.map(finding).collect()
 }
 
 /// Kernels whose rows several positions would write at once: a worker or a team has one of each.
@@ -220,12 +237,11 @@ fn check_tile(
     }
     let can_bring = match &kernel.kind {
         KernelKind::Attention(_) => true,
-        KernelKind::MatMul(own) => own.dtype.is_half() && brings(&schedule.program, own, gpu),
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
-            false
-        }
+        KernelKind::MatMul(own) => is_brought_product(&schedule.program, own, gpu),
+        KernelKind::Convolution(own) => is_brought_convolution(&schedule.program, own, gpu),
+        KernelKind::Nest(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
     };
-    let has_roles = can_bring && tile.by == Multiplier::Units;
+    let has_roles = can_bring && matches!(tile.by, Multiplier::Units | Multiplier::RoundedUnits);
     if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
         findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
     }

@@ -1,39 +1,9 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
-use super::{MathLibrary, Splits};
-use crate::json_words;
+use super::{MathLibrary, Splits, Vendor};
 use std::fmt;
 
-/// Who makes the device, which decides the driver and the dialect of the code.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Vendor {
-    /// NVIDIA, by CUDA.
-    Nvidia,
-    /// AMD, by HIP.
-    Amd,
-}
-
-json_words!(Vendor { Nvidia = "nvidia", Amd = "amd" });
-
-impl Vendor {
-    /// What its devices are called on command lines and in manifests.
-    pub fn device(self) -> &'static str {
-        match self {
-            Vendor::Nvidia => "cuda",
-            Vendor::Amd => "rocm",
-        }
-    }
-
-    /// An architecture with all that there are templates for, to show code of where none is named.
-    pub(crate) fn newest(self) -> &'static str {
-        match self {
-            Vendor::Nvidia => "sm_90a",
-            Vendor::Amd => "gfx942",
-        }
-    }
-}
-
-/// What of `f32` NVIDIA's matrix units may multiply as TF32: numbers of 11 bits, with sums in `f32`. By default what PyTorch
+/// What of `f32` matrix units may multiply as TF32: numbers of 11 bits, with sums in `f32`. By default what PyTorch
 /// computes so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tf32 {
@@ -109,6 +79,11 @@ pub struct MatrixShape {
     pub k: i64,
 }
 
+impl MatrixShape {
+    /// The shape of the instruction `mma` of a warp.
+    pub const OF_WARP: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
+}
+
 /// A line of the table. Where devices of a family differ, what the smaller of them have.
 struct Architecture {
     /// Every architecture whose name begins so; longer prefixes come first.
@@ -123,7 +98,7 @@ struct Architecture {
 }
 
 const MIB: i64 = 1 << 20;
-const MMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 8, k: 16 }];
+const MMA: &[MatrixShape] = &[MatrixShape::OF_WARP];
 const MFMA: &[MatrixShape] = &[MatrixShape { m: 32, n: 32, k: 8 }, MatrixShape { m: 16, n: 16, k: 16 }];
 const WMMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 16, k: 16 }];
 
@@ -222,17 +197,21 @@ impl GpuTarget {
         Some(common)
     }
 
-    /// The same where units may multiply so; those of other vendors, and older ones, do not.
+    /// Whether it has the matrix instruction of a warp that the templates for halves and for `f32` are made of.
+    pub fn multiplies_by_warp(&self) -> bool {
+        self.matrix_shapes.contains(&MatrixShape::OF_WARP)
+    }
+
+    /// The same where units may multiply so.
     #[must_use]
     pub fn allowing(self, tf32: Tf32) -> GpuTarget {
-        let can = self.vendor == Vendor::Nvidia && !self.matrix_shapes.is_empty();
-        GpuTarget { tf32: if can { tf32 } else { Tf32::NONE }, ..self }
+        GpuTarget { tf32: if self.multiplies_by_warp() { tf32 } else { Tf32::NONE }, ..self }
     }
 
     /// The same where products may be left to these libraries.
     #[must_use]
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
-        let library = libraries.iter().copied().find(|library| library.vendor() == Some(self.vendor));
+        let library = Some(self.vendor.backend().library).filter(|own| libraries.contains(own));
         GpuTarget { library, ..self }
     }
 

@@ -33,11 +33,7 @@ impl MathLibrary {
 
     /// Whose GPUs it is for; none where it is for processors.
     pub fn vendor(self) -> Option<Vendor> {
-        match self {
-            MathLibrary::CublasLt => Some(Vendor::Nvidia),
-            MathLibrary::HipblasLt => Some(Vendor::Amd),
-            MathLibrary::OpenBlas | MathLibrary::OneDnn => None,
-        }
+        Vendor::ALL.into_iter().find(|vendor| vendor.backend().library == self)
     }
 
     /// The files that are opened, the first that there is (`gpu/library.h` and `blas.h`).

@@ -4,13 +4,16 @@
 //! architecture. A new level or architecture is one line in [`cpu`] or [`gpu`]. How code for it is built is the
 //! toolchains' business.
 
-pub mod cpu;
+pub mod backend;
+mod cpu;
 pub mod gpu;
 mod library;
 pub(crate) mod templates;
 
+pub(crate) use backend::Backend;
+pub use backend::Vendor;
 pub use cpu::{CpuLevel, CpuTarget};
-pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
+pub use gpu::{GpuTarget, MatrixShape, Tf32};
 pub use library::MathLibrary;
 
 use crate::cost::{Item, Prices};

@@ -66,9 +66,16 @@ pub(crate) struct Roles {
     counts: BTreeMap<char, usize>,
     /// Whether axes keep their numbers: those of a graph's coordinates mean something.
     keeps_axes: bool,
+    /// Whether buffers alone have roles.
+    only_buffers: bool,
 }
 
 impl Roles {
+    /// Roles for buffers, where all else keeps its number.
+    pub(crate) fn of_buffers() -> Roles {
+        Roles { only_buffers: true, ..Roles::default() }
+    }
+
     /// The text with roles for names.
     pub(crate) fn renamed(&mut self, text: &str) -> String {
         let mut renamed = String::with_capacity(text.len());
@@ -86,6 +93,7 @@ impl Roles {
             let number = |digits: &str| digits.parse::<u32>().ok();
             let role = match (first, number(word.get(1..).unwrap_or_default())) {
                 ('b', Some(index)) => Some((first, index)),
+                _ if self.only_buffers => None,
                 // Elsewhere `i32` is an element type.
                 ('s', Some(index)) if depth > 0 => Some((first, index)),
                 ('i', Some(index)) if depth > 0 && !self.keeps_axes => Some((first, index)),

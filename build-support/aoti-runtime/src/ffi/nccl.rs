@@ -1,142 +1,22 @@
-//! Collectives of GPUs by NCCL, or RCCL, whose functions have the same names. The library is opened when it is asked for.
+//! Collectives of GPUs by NCCL or RCCL: a rank of a group, which connects in its first run and submits to the run's stream.
 
-use crate::communicator::{Collective, CollectiveKind, Communicator, Memory, Reduction};
-use crate::{DType, Device, Error, ErrorCode};
-use libloading::Library;
+mod library;
+
+pub use library::{Nccl, NcclId};
+
+use crate::DType;
+use crate::communicator::{Collective, CollectiveKind, Communicator, Memory};
+use library::{BYTES, Comm, Config, IN_PROGRESS, SUCCESS, Stream, reduced_by};
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
-    fmt,
-    path::Path,
-    ptr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    ffi::{c_int, c_void},
+    fmt, ptr,
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-const ID_BYTES: usize = 128;
 /// How long ranks wait for the others, where nobody says.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-const SUCCESS: c_int = 0;
-const IN_PROGRESS: c_int = 7;
-
-/// What the ranks of a group find each other by. One rank makes it ([`Nccl::id`]), and the program brings it to the others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct NcclId(pub [u8; ID_BYTES]);
-
-type Comm = *mut c_void;
-type Stream = *mut c_void;
-
-/// Version 2.14 of `ncclConfig_t`, which every later version takes.
-#[repr(C)]
-struct Config {
-    size: usize,
-    magic: u32,
-    version: u32,
-    blocking: c_int,
-}
-
-macro_rules! functions {
-    ($($name:ident: $symbol:literal ($($parameter:ty),*) -> $result:ty,)*) => {
-        struct Functions {
-            $($name: unsafe extern "C" fn($($parameter),*) -> $result,)*
-        }
-
-        impl Functions {
-            /// # Safety
-            ///
-            /// The library is NCCL or RCCL, and outlives the functions.
-            unsafe fn find(library: &Library) -> Result<Functions, libloading::Error> {
-                // SAFETY: signatures as `nccl.h` has them.
-                Ok(unsafe { Functions { $($name: *library.get($symbol)?,)* } })
-            }
-        }
-    };
-}
-
-functions! {
-    id: "ncclGetUniqueId" (*mut NcclId) -> c_int,
-    connect: "ncclCommInitRankConfig" (*mut Comm, c_int, NcclId, c_int, *mut Config) -> c_int,
-    finalize: "ncclCommFinalize" (Comm) -> c_int,
-    destroy: "ncclCommDestroy" (Comm) -> c_int,
-    abort: "ncclCommAbort" (Comm) -> c_int,
-    state: "ncclCommGetAsyncError" (Comm, *mut c_int) -> c_int,
-    text: "ncclGetErrorString" (c_int) -> *const c_char,
-    all_reduce: "ncclAllReduce" (*const c_void, *mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
-    all_gather: "ncclAllGather" (*const c_void, *mut c_void, usize, c_int, Comm, Stream) -> c_int,
-    reduce_scatter: "ncclReduceScatter" (*const c_void, *mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
-    broadcast: "ncclBroadcast" (*const c_void, *mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
-    send: "ncclSend" (*const c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
-    receive: "ncclRecv" (*mut c_void, usize, c_int, c_int, Comm, Stream) -> c_int,
-    group_start: "ncclGroupStart" () -> c_int,
-    group_end: "ncclGroupEnd" () -> c_int,
-}
-
-/// NCCL or RCCL, opened.
-#[derive(Clone)]
-pub struct Nccl {
-    functions: Arc<(Functions, Library)>,
-}
-
-impl Nccl {
-    /// Finds the library for a device where the system has it: `libnccl.so.2`, or `librccl.so.1`.
-    ///
-    /// # Errors
-    /// What the loader says, and [`ErrorCode::Device`] for processors.
-    pub fn open(device: Device) -> Result<Nccl, Error> {
-        let name = match device {
-            Device::Cuda(_) => "libnccl.so.2",
-            Device::Rocm(_) => "librccl.so.1",
-            Device::Cpu => return Err(Error::new(ErrorCode::Device, "NCCL is for GPUs")),
-        };
-        // SAFETY: these names are those libraries'.
-        unsafe { Nccl::open_file(Path::new(name)) }
-    }
-
-    /// Opens the library in a file, such as that of a Python package.
-    ///
-    /// # Safety
-    ///
-    /// The file is NCCL or RCCL, from version 2.14 on.
-    pub unsafe fn open_file(path: &Path) -> Result<Nccl, Error> {
-        let failed = |error: libloading::Error| {
-            Error::new(ErrorCode::Library, format!("`{}` cannot be used: {error}", path.display()))
-        };
-        // SAFETY: as the caller says.
-        unsafe {
-            let library = Library::new(path).map_err(failed)?;
-            let functions = Functions::find(&library).map_err(failed)?;
-            Ok(Nccl { functions: Arc::new((functions, library)) })
-        }
-    }
-
-    fn functions(&self) -> &Functions {
-        &self.functions.0
-    }
-
-    /// A new id, for one group.
-    ///
-    /// # Errors
-    /// What the library says.
-    pub fn id(&self) -> Result<NcclId, Error> {
-        let mut id = NcclId([0; ID_BYTES]);
-        // SAFETY: the library writes as many bytes.
-        let code = unsafe { (self.functions().id)(&mut id) };
-        if code == SUCCESS { Ok(id) } else { Err(Error::new(ErrorCode::Device, self.text(code))) }
-    }
-
-    fn text(&self, code: c_int) -> String {
-        // SAFETY: the library gives a text of its own, which stays.
-        let text = unsafe { CStr::from_ptr((self.functions().text)(code)) };
-        text.to_string_lossy().into_owned()
-    }
-}
-
-impl fmt::Debug for Nccl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Nccl").finish_non_exhaustive()
-    }
-}
 
 /// One rank of a group of GPUs, one in each: for a model that runs there.
 ///
@@ -182,8 +62,7 @@ impl NcclCommunicator {
     /// The communicator, which is connected the first time.
     fn connected(&self, state: &mut State) -> Result<Comm, String> {
         if let State::New = state {
-            let mut config =
-                Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21400, blocking: 0 };
+            let mut config = Config::non_blocking();
             let number = |number: usize| c_int::try_from(number).map_err(|_| "too many ranks".to_owned());
             let (rank, ranks, mut comm) = (number(self.rank)?, number(self.ranks)?, ptr::null_mut());
             // SAFETY: arguments as the library wants them, on the device that is current in a run.
@@ -306,53 +185,6 @@ struct Call<'a> {
     given: usize,
     made: usize,
     stream: Stream,
-}
-
-/// `ncclUint8`, by which whatever is not reduced is moved.
-const BYTES: c_int = 1;
-
-/// The numbers of an element type and of a reduction.
-fn reduced_by(dtype: DType, reduction: Reduction) -> Result<(c_int, c_int), String> {
-    const SUM: c_int = 0;
-    const PRODUCT: c_int = 1;
-    const MAX: c_int = 2;
-    const MIN: c_int = 3;
-    const AVERAGE: c_int = 4;
-    let unknown = || Err(format!("NCCL does not reduce {dtype} by {reduction:?}"));
-    let code = match dtype {
-        DType::I8 => 0,
-        DType::U8 | DType::Bool => 1,
-        DType::I32 => 2,
-        DType::U32 => 3,
-        DType::I64 => 4,
-        DType::U64 => 5,
-        DType::F16 => 6,
-        DType::F32 => 7,
-        DType::F64 => 8,
-        DType::Bf16 => 9,
-        DType::I16
-        | DType::U16
-        | DType::F8E4M3Fn
-        | DType::F8E5M2
-        | DType::F8E4M3Fnuz
-        | DType::F8E5M2Fnuz
-        | DType::F8E8M0Fnu
-        | DType::C32
-        | DType::C64
-        | DType::C128 => return unknown(),
-    };
-    let op = match reduction {
-        // Truth values are bytes of 0 and 1.
-        Reduction::Sum | Reduction::Or if dtype == DType::Bool => MAX,
-        Reduction::Product | Reduction::And if dtype == DType::Bool => MIN,
-        Reduction::Sum => SUM,
-        Reduction::Product => PRODUCT,
-        Reduction::Max => MAX,
-        Reduction::Min => MIN,
-        Reduction::Average if dtype.is_float() => AVERAGE,
-        Reduction::Average | Reduction::And | Reduction::Or | Reduction::Xor => return unknown(),
-    };
-    Ok((code, op))
 }
 
 impl Communicator for NcclCommunicator {

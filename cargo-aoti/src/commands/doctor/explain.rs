@@ -26,7 +26,10 @@ struct Explained<'a> {
 
 /// Reads a device's name, for clap.
 pub(super) fn device(name: &str) -> Result<Device, String> {
-    Device::from_name(name).ok_or_else(|| "expected `cpu`, `cuda` or `rocm`".to_owned())
+    Device::from_name(name).ok_or_else(|| {
+        let names = Device::ALL.map(|device| format!("`{}`", device.as_str()));
+        format!("expected {}", names.join(", "))
+    })
 }
 
 /// What the selected packages want; without a project, the defaults.

@@ -109,6 +109,10 @@ struct Driver {
   // Makes a map of a tensor for the copy engine of multiprocessors.
   int (*encode_map)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
                     const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill);
+  // The same of the pixels that the windows of a convolution meet.
+  int (*encode_windows)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
+                        const int *lower, const int *upper, unsigned channels, unsigned pixels, const unsigned *steps,
+                        int interleave, int swizzle, int promotion, int fill);
   // What comes next in a capture follows these nodes; the second form also where launches are early.
   int (*capture_info)(Stream stream, int *status, uint64_t *id, Graph *graph, const Node **last, size_t *count);
   int (*capture_info_edges)(Stream stream, int *status, uint64_t *id, Graph *graph, const Node **last, const void **edges,
@@ -185,10 +189,15 @@ inline constexpr Symbol kOptionalSymbols[] = {
     AOTI_DRIVER_SYMBOL(event_query, "cuEventQuery", "hipEventQuery"),
     AOTI_DRIVER_SYMBOL(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", "hipGraphExecKernelNodeSetParams"),
     AOTI_DRIVER_SYMBOL(encode_map, "cuTensorMapEncodeTiled", nullptr),
+    AOTI_DRIVER_SYMBOL(encode_windows, "cuTensorMapEncodeIm2col", nullptr),
     AOTI_DRIVER_SYMBOL(capture_info, "cuStreamGetCaptureInfo_v2", "hipStreamGetCaptureInfo_v2"),
     AOTI_DRIVER_SYMBOL(capture_info_edges, "cuStreamGetCaptureInfo_v3", nullptr),
 };
 #undef AOTI_DRIVER_SYMBOL
+
+// CU_TENSOR_MAP_DATA_TYPE_UINT8, 16, 32 and 64, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B.
+constexpr int map_type(size_t element) { return element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 4; }
+constexpr int kMapSwizzle = 3, kMapPromotion = 3;
 
 } // namespace detail
 
@@ -262,10 +271,17 @@ __attribute__((unused)) inline bool can_set_nodes(const Driver &driver) {
 __attribute__((unused)) inline int encode_map(const Driver &driver, void *map, size_t element, unsigned rank, Address address,
                                               const uint64_t *sizes, const uint64_t *strides, const unsigned *box,
                                               const unsigned *steps) {
-  // CU_TENSOR_MAP_DATA_TYPE_UINT8, 16, 32 and 64, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B.
-  const int type = element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 4, swizzle = 3, promotion = 3;
   if (!driver.encode_map) return kNotSupported;
-  return driver.encode_map(map, type, rank, (void *)uintptr_t(address), sizes, strides, box, steps, 0, swizzle, promotion, 0);
+  return driver.encode_map(map, detail::map_type(element), rank, (void *)uintptr_t(address), sizes, strides, box, steps, 0,
+                           detail::kMapSwizzle, detail::kMapPromotion, 0);
+}
+// The same of pixels that windows meet: so many of these, and so many channels of each; steps of windows along all axes.
+__attribute__((unused)) inline int encode_windows(const Driver &driver, void *map, size_t element, unsigned rank, Address address,
+                                                  const uint64_t *sizes, const uint64_t *strides, const int *lower,
+                                                  const int *upper, const unsigned *box, const unsigned *steps) {
+  if (!driver.encode_windows) return kNotSupported;
+  return driver.encode_windows(map, detail::map_type(element), rank, (void *)uintptr_t(address), sizes, strides, lower, upper,
+                               box[0], box[1], steps, 0, detail::kMapSwizzle, detail::kMapPromotion, 0);
 }
 
 // The node that a stream, which is captured, came to last; or null, where the driver does not say.

@@ -1,5 +1,5 @@
 // Weights of products that are stored as whole numbers of 4 or 8 bits, in groups along the depth: each group of a column has a scale
-// and a least number, which is added to all of its numbers before they are scaled (`codegen/group_tiles.rs` writes them).
+// and a least number, which is added to all of its numbers before they are scaled (`runplan/group_tiles.rs` writes them).
 //
 // Memory is cut into blocks of 16 columns and a step of the depth, those of the same columns one after the other. A block is
 // 1 KiB of numbers as the threads of a warp take them, 16 bytes at a time, as left operands of matrix units (skinny.h): thread

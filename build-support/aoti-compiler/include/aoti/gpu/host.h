@@ -126,6 +126,11 @@ template <int Rank> struct Boxes {
   int64_t sizes[Rank], strides[Rank - 1];
   int extents[2];
 };
+// How the windows of a convolution move over a tensor, along its axes between channels and images.
+template <int Axes> struct Windows {
+  int lower[Axes], upper[Axes];
+  uint32_t steps[Axes];
+};
 // CUtensorMap, and whether the address is one of the caller's that has moved.
 struct alignas(64) TensorMap {
   uint64_t words[16];
@@ -139,8 +144,9 @@ inline Callers callers_of(const Given &given) {
 }
 inline Callers callers_of(Address) { return {}; }
 
-// The map by which a kernel's copies find boxes of a tensor. Drivers without such have no kernels that read it.
-template <class T, int Rank, class A> TensorMap tensor_map(DeviceRun &run, const A &address, const Boxes<Rank> &boxes) {
+// The map by which a kernel's copies find boxes of a tensor, or what windows meet. Drivers without such have no kernels that read it.
+template <class T, int Rank, class A, class... W>
+TensorMap tensor_map(DeviceRun &run, const A &address, const Boxes<Rank> &boxes, const W &...windows) {
   const Callers callers = callers_of(address);
   TensorMap map = {{}, callers.any, callers.moved};
   if (run.error || run.driver->vendor != kNvidia) return map;
@@ -155,7 +161,14 @@ template <class T, int Rank, class A> TensorMap tensor_map(DeviceRun &run, const
     extents[d] = d < 2 ? uint32_t(boxes.extents[d]) : 1;
     steps[d] = 1;
   }
-  if (!run.error) run.error = encode_map(*run.driver, map.words, sizeof(T), Rank, address, sizes, strides, extents, steps);
+  if (run.error) return map;
+  if constexpr (sizeof...(W) == 0) {
+    run.error = encode_map(*run.driver, map.words, sizeof(T), Rank, address, sizes, strides, extents, steps);
+  } else {
+    const Windows<Rank - 2> own = {windows...};
+    for (int d = 1; d < Rank - 1; ++d) steps[d] = own.steps[d - 1];
+    run.error = encode_windows(*run.driver, map.words, sizeof(T), Rank, address, sizes, strides, own.lower, own.upper, extents, steps);
+  }
   return map;
 }
 

@@ -9,6 +9,11 @@
 
 AOTI_NAMESPACE_BEGIN
 
+// Elements of f32 that may be rounded to TF32.
+struct Tf32 {
+  f32 value;
+};
+
 namespace detail {
 
 // An operand of a warpgroup in shared memory: rows of 128 bytes, eight of which are a group. `apart`: bytes between blocks of 64
@@ -82,12 +87,12 @@ template <int N> AOTI_INLINE void settle(f32 (&sums)[N]) {
 }
 // The number of this warpgroup, which the compiler knows to be one for all threads of a warp.
 AOTI_INLINE u32 warpgroup_index() { return shuffle_word(u32(thread_index() / 128), 0); }
-// d += a b for a of 64 by 16 and b of 16 by twice as many columns as a thread has sums; d = a b where it is `Fresh`. NAMES are
-// the operands %0... that the sums are; OPERANDS, those behind them, are a in registers or in shared memory, b, and which of
-// those in shared memory are turned.
-#define AOTI_WARPGROUP_MULTIPLY(TYPE, COLUMNS, NAMES, OPERANDS, ADDS, TURNED, ...)                                            \
-  __asm__ volatile("{ .reg .pred p; setp.ne.u32 p, " ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." \
-                   TYPE " {" NAMES "}, " OPERANDS ", p, 1, 1, " TURNED "; }"                                                  \
+// d += a b for a of 64 by 16 and b of 16 by twice as many columns as a thread has sums, or by 8 where they are TF32; d = a b where
+// it is `Fresh`. NAMES are the operands %0... that the sums are; OPERANDS, those behind them, are a in registers or in shared
+// memory, b, and which of those in shared memory are turned, as only halves can be. Of TF32 the units ignore the bits that are not.
+#define AOTI_WARPGROUP_MULTIPLY(DEPTH, TYPE, COLUMNS, NAMES, OPERANDS, ADDS, TURNED, ...)                                \
+  __asm__ volatile("{ .reg .pred p; setp.ne.u32 p, " ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" COLUMNS DEPTH ".f32." \
+                   TYPE "." TYPE " {" NAMES "}, " OPERANDS ", p, 1, 1" TURNED "; }"                                      \
                    : __VA_ARGS__)
 #define AOTI_EIGHT_SUMS(I) \
   "+f"(d[I]), "+f"(d[I + 1]), "+f"(d[I + 2]), "+f"(d[I + 3]), "+f"(d[I + 4]), "+f"(d[I + 5]), "+f"(d[I + 6]), "+f"(d[I + 7])
@@ -112,12 +117,15 @@ AOTI_INLINE u32 warpgroup_index() { return shuffle_word(u32(thread_index() / 128
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define AOTI_FROM_SHARED : "l"(a), "l"(b), "n"(int(!Fresh)), "n"(int(TurnedA)), "n"(int(TurnedB))
 #define AOTI_FROM_REGISTERS : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int(!Fresh)), "n"(int(TurnedB))
-// Both dtypes of one instruction.
+// All dtypes of one instruction.
 #define AOTI_WARPGROUP_MULTIPLY_ALL(COLUMNS, SUMS, OPERANDS, ADDS, TURNED, FROM)                                     \
   if constexpr (is_same<T, bf16>)                                                                                     \
-    AOTI_WARPGROUP_MULTIPLY("bf16", COLUMNS, AOTI_##SUMS##_NAMES, OPERANDS, ADDS, TURNED, AOTI_##SUMS##_SUMS(0) FROM); \
+    AOTI_WARPGROUP_MULTIPLY("k16", "bf16", COLUMNS, AOTI_##SUMS##_NAMES, OPERANDS, ADDS, ", " TURNED,                 \
+                            AOTI_##SUMS##_SUMS(0) FROM);                                                              \
+  else if constexpr (is_same<T, Tf32>)                                                                                \
+    AOTI_WARPGROUP_MULTIPLY("k8", "tf32", COLUMNS, AOTI_##SUMS##_NAMES, OPERANDS, ADDS, "", AOTI_##SUMS##_SUMS(0) FROM); \
   else                                                                                                                \
-    AOTI_WARPGROUP_MULTIPLY("f16", COLUMNS, AOTI_##SUMS##_NAMES, OPERANDS, ADDS, TURNED, AOTI_##SUMS##_SUMS(0) FROM)
+    AOTI_WARPGROUP_MULTIPLY("k16", "f16", COLUMNS, AOTI_##SUMS##_NAMES, OPERANDS, ADDS, ", " TURNED, AOTI_##SUMS##_SUMS(0) FROM)
 template <class T, bool Fresh, bool TurnedA, bool TurnedB> AOTI_INLINE void warpgroup_multiply(f32 (&d)[32], u64 a, u64 b) {
   AOTI_WARPGROUP_MULTIPLY_ALL("64", 32, "%32, %33", "%34", "%35, %36", AOTI_FROM_SHARED);
 }

@@ -10,11 +10,6 @@
 
 AOTI_NAMESPACE_BEGIN
 
-// Elements of f32 that may be rounded to TF32.
-struct Tf32 {
-  f32 value;
-};
-
 namespace detail {
 
 #if AOTI_UNITS

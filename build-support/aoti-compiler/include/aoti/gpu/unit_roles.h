@@ -1,4 +1,4 @@
-// Products of halves on matrix units by warpgroups with roles (roles.h): a thread has the copy engine bring pieces of both
+// Products of halves and of f32 as TF32 on matrix units by warpgroups with roles (roles.h): a thread has the copy engine bring pieces of both
 // operands into a ring, two warpgroups multiply them, each 64 rows of the tile. While these finish a tile, the first pieces of the
 // block's next tile are on their way. Where there are no such roles, all threads of a block do as in units.h.
 #pragma once
@@ -42,13 +42,15 @@ AOTI_INLINE void bring_pieces(PieceRing &ring, u32 shared, I row0, I column0, I 
   using PieceA = BroughtPiece<Rows, A>;
   using PieceB = BroughtPiece<Columns, B>;
   constexpr int kBytes = PieceA::kBytes + PieceB::kBytes;
+  const auto left = a.template tile<Rows>(row0);
+  const auto right = b.template tile<Columns>(column0);
   AOTI_UNROLL_TIMES(1)
   for (I depth = 0; depth < k; depth += PieceA::kDepth, ++ring.used) {
     ring.pieces.wait_until_free(ring.used);
     const u32 to = shared + ring.used % kPiecePlaces * kBytes, barrier = ring.pieces.full(ring.used);
     ring.pieces.expect(ring.used, kBytes);
-    a.template bring<Rows>(to, barrier, row0, depth);
-    b.template bring<Columns>(to + PieceA::kBytes, barrier, column0, depth);
+    left.bring(to, barrier, depth);
+    right.bring(to + PieceA::kBytes, barrier, depth);
   }
 }
 

@@ -32,10 +32,12 @@ template <class T, int Rows, int Columns, int Threads, class FillA, class FillB>
     constexpr bool kTurnedA = FillA::kByOuter, kTurnedB = FillB::kByOuter;
     const WarpgroupOperand left(a + warpgroup_index() * (64 * 128), 64 * 128), right(b, 64 * 128);
     warpgroup_begin();
+    // An instruction takes 32 bytes of a row.
+    constexpr int kStep = 32 / int(sizeof(T));
     AOTI_UNROLL_TIMES(4)
-    for (int d = 0; d < FillA::kDepth; d += 16)
-      warpgroup_multiply<T, false, kTurnedA, kTurnedB>(sums, left.at(kTurnedA ? d * 128 : d * 2),
-                                                       right.at(kTurnedB ? d * 128 : d * 2));
+    for (int d = 0; d < FillA::kDepth; d += kStep)
+      warpgroup_multiply<T, false, kTurnedA, kTurnedB>(sums, left.at(kTurnedA ? d * 128 : d * int(sizeof(T))),
+                                                       right.at(kTurnedB ? d * 128 : d * int(sizeof(T))));
     warpgroup_commit();
     warpgroup_wait<1>();
   }

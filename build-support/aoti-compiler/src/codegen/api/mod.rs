@@ -8,8 +8,8 @@ mod tables;
 use super::foreign::{comment, literal};
 use super::interface::{DimInterface, ElementType, Interface, ValueInterface};
 use super::prepare;
-use super::run::RunPlan;
 use crate::loops::Program;
+use crate::runplan::RunPlan;
 use crate::symbolic::RangeTable;
 use crate::target::{MathLibrary, Vendor};
 use rows::{Shared, lines_of, table, value_row};
@@ -91,8 +91,7 @@ impl Device<'_> {
     fn kind(&self) -> &'static str {
         match &self.code {
             Code::Levels { .. } => "AOTI_CPU",
-            Code::Gpu { vendor: Vendor::Nvidia, .. } => "AOTI_CUDA",
-            Code::Gpu { vendor: Vendor::Amd, .. } => "AOTI_ROCM",
+            Code::Gpu { vendor, .. } => vendor.backend().kind,
         }
     }
 

@@ -6,14 +6,14 @@ use crate::codegen::bundle::code_symbol;
 use crate::codegen::c_family::expr::{checked, condition, scalar};
 use crate::codegen::foreign::{comment, literal};
 use crate::codegen::prepare::ENTRIES;
-use crate::codegen::run::{Expanded, KernelFacts, Place, Product};
 use crate::dtype::DType;
 use crate::graph::{Condition, Relation, SymbolSource};
 use crate::kernels::gemm::library::blas_type;
 use crate::loops::BufferId;
+use crate::runplan::{Expanded, KernelFacts, Place, Product};
 use crate::schedule::memory::{is_late, is_of_data, most};
 use crate::symbolic::{Expr, Node, Ranges, Symbol};
-use crate::target::Vendor;
+use crate::target::Backend;
 use std::fmt::Write;
 
 /// The number of a size that nobody knows before a run (`kLate` of `tables.h`).
@@ -111,10 +111,7 @@ impl Printer<'_> {
                 let products: Vec<String> = self.device.run.products().map(product).collect();
                 let count = products.len();
                 let products = table(rows, "gpu::Product ", "products", &products);
-                let (device, maker) = match vendor {
-                    Vendor::Nvidia => (vendor.device(), "kNvidia"),
-                    Vendor::Amd => (vendor.device(), "kAmd"),
-                };
+                let Backend { device, maker, .. } = vendor.backend();
                 let _ = writeln!(
                     rows,
                     "{}constexpr gpu::Program program = {{gpu::{maker}, {}, {kernels}, {}, {products}, {count}, aoti_{symbol}_{device}_run, {}, {}, {begin}, {bytes}}};",

@@ -4,9 +4,9 @@ use super::expr::symbol_name;
 use super::terms::type_name;
 use crate::dtype::DType;
 use crate::loops::{AccumulatorId, BufferId, Kernel, KernelKind, Nest, Program, Storage};
-use crate::symbolic::{Expr, Symbol, SymbolKind};
+use crate::schedule::Call;
+use crate::symbolic::{Expr, Symbol};
 use indexmap::IndexMap;
-use std::collections::BTreeSet;
 
 /// What a kernel does with a buffer that it is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,12 +24,12 @@ pub(in crate::codegen) enum Use {
 pub(in crate::codegen) struct Parameters<'a> {
     program: &'a Program,
     buffers: IndexMap<BufferId, (String, bool)>,
-    symbols: BTreeSet<Symbol>,
+    sizes: &'a [Symbol],
     positions: Vec<Option<Expr>>,
 }
 
 impl<'a> Parameters<'a> {
-    pub(in crate::codegen) fn new(program: &'a Program, kernel: &Kernel) -> Parameters<'a> {
+    pub(in crate::codegen) fn new(program: &'a Program, kernel: &Kernel, call: &'a Call) -> Parameters<'a> {
         let writes = kernel.writes();
         let mut buffers = IndexMap::new();
         let (mut inputs, mut outputs, mut rows) = (0, 0, 0);
@@ -59,7 +59,7 @@ impl<'a> Parameters<'a> {
             | KernelKind::Rows(_)
             | KernelKind::Extern(_) => vec![],
         };
-        Parameters { program, buffers, symbols: symbols_of(program, kernel), positions }
+        Parameters { program, buffers, sizes: &call.sizes, positions }
     }
 
     pub(in crate::codegen) fn buffer(&self, buffer: BufferId) -> &str {
@@ -90,11 +90,6 @@ impl<'a> Parameters<'a> {
         self.program.buffers[buffer].storage.is_row()
     }
 
-    /// Size symbols that the caller passes, in order.
-    pub(in crate::codegen) fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
-        self.symbols.iter().copied()
-    }
-
     /// The parameter list.
     pub(in crate::codegen) fn declaration(&self) -> String {
         let parts: Vec<String> =
@@ -114,7 +109,7 @@ impl<'a> Parameters<'a> {
             };
             format!("{constness}{} {pointer}{name}", type_name(self.dtype(buffer)))
         });
-        let sizes = self.symbols.iter().map(|symbol| format!("{index} {}", symbol_name(*symbol)));
+        let sizes = self.sizes.iter().map(|symbol| format!("{index} {}", symbol_name(*symbol)));
         buffers.chain(sizes).collect()
     }
 }
@@ -122,55 +117,4 @@ impl<'a> Parameters<'a> {
 /// What each accumulator keeps, where it keeps a position.
 fn positions_of(nest: &Nest) -> Vec<Option<Expr>> {
     nest.accumulators.iter().map(|accumulator| accumulator.position.clone()).collect()
-}
-
-/// Size symbols that a kernel's text mentions.
-fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
-    let mut all = BTreeSet::new();
-    let mut add = |expr: &Expr| expr.collect_symbols(&mut all);
-    for stage in kernel.stages() {
-        stage.axes.iter().for_each(|axis| add(&axis.extent));
-        stage.accesses().for_each(|access| {
-            add(&access.offset);
-            access.indirect.iter().for_each(|(_, stride)| add(stride));
-        });
-        stage.terms.iter().flat_map(|typed| typed.term.exprs()).for_each(&mut add);
-    }
-    match &kernel.kind {
-        KernelKind::Nest(nest) => {
-            nest.axes.iter().for_each(|axis| add(&axis.extent));
-            nest.accumulators.iter().filter_map(|acc| acc.position.as_ref()).for_each(add);
-        }
-        KernelKind::MatMul(matmul) => {
-            matmul.axes.iter().for_each(|axis| add(&axis.extent));
-            add(&matmul.depth);
-            let accumulators = matmul.row_epilogue.iter().flat_map(|rows| &rows.accumulators);
-            accumulators.filter_map(|acc| acc.position.as_ref()).for_each(&mut add);
-            for operand in [&matmul.a, &matmul.b] {
-                [&operand.offset, &operand.row_stride, &operand.column_stride].into_iter().for_each(&mut add);
-            }
-        }
-        KernelKind::Convolution(conv) => {
-            conv.axes.iter().for_each(|axis| add(&axis.extent));
-            for buffer in [conv.input, conv.weight] {
-                program.buffers[buffer].shape.iter().for_each(&mut add);
-            }
-        }
-        KernelKind::Attention(own) => {
-            own.axes.iter().for_each(|axis| add(&axis.extent));
-            own.reach.iter().for_each(&mut add);
-            add(&own.depth);
-            for operand in [&own.queries, &own.keys, &own.values] {
-                [&operand.offset, &operand.row_stride, &operand.column_stride].into_iter().for_each(&mut add);
-            }
-        }
-        KernelKind::Rows(rows) => [&rows.outer, &rows.length, &rows.inner].into_iter().for_each(&mut add),
-        KernelKind::Extern(own) => own.sizes().for_each(&mut add),
-    }
-    for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
-        if let Storage::Row { outer } = program.buffers[buffer].storage {
-            program.buffers[buffer].shape[outer..].iter().for_each(|size| size.collect_symbols(&mut all));
-        }
-    }
-    all.into_iter().filter(|symbol| symbol.kind == SymbolKind::Size).collect()
 }

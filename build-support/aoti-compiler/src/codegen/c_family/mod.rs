@@ -9,7 +9,6 @@ pub(super) mod expr;
 pub(super) mod function;
 pub(super) mod operations;
 pub(super) mod rows;
-pub(super) mod starts;
 pub(super) mod terms;
 
 /// Indents every non-empty line by `depth` steps.

@@ -10,14 +10,12 @@ mod threads;
 
 use super::c_family::function::Parameters;
 use super::c_family::operations::headers_of_terms;
-use super::c_family::starts::Started;
 use super::headers::Header;
 use crate::graph::Origin;
+use crate::kernels::Algorithm;
 use crate::kernels::mapping::Mapping;
-use crate::kernels::{Algorithm, PackedOperand};
-use crate::loops::{BufferId, Elsewhere, Kernel, KernelId, KernelKind};
+use crate::loops::{Elsewhere, Kernel, KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
 /// A kernel function, printed.
@@ -29,12 +27,6 @@ pub(crate) struct KernelText {
     pub(crate) declaration: String,
     /// Everything between the braces.
     pub(crate) body: String,
-    /// Buffers that the caller passes, in order, and where they begin, in elements.
-    pub(crate) arguments: Vec<(BufferId, Expr)>,
-    /// Size symbols that the caller passes, after the buffers.
-    pub(crate) symbols: Vec<Symbol>,
-    /// Constants that it reads in packed form.
-    pub(crate) packed: Vec<PackedOperand>,
     /// The declaration of the function of the user's project that it calls.
     pub(crate) external: Option<String>,
     /// Headers that it needs beside `nest.h`.
@@ -46,19 +38,16 @@ pub(crate) struct KernelText {
 /// Prints a kernel of a schedule for CPUs.
 pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
     let (program, choice) = (&schedule.program, &schedule.choices[id]);
-    let started = Started::new(program, &program.kernels[id], &choice.packed, 1);
-    let kernel = &started.kernel;
+    let call = &schedule.calls[id];
+    let kernel = &call.rebased(program, &program.kernels[id], &choice.packed);
     let Mapping::Cpu(mapping) = &schedule.mappings[id] else {
         unreachable!("a schedule for CPUs maps its kernels to threads and lanes")
     };
-    let parameters = Parameters::new(program, kernel);
+    let parameters = Parameters::new(program, kernel, call);
     let mut text = KernelText {
         origins: kernel.origins.clone(),
         declaration: parameters.declaration(),
         body: String::new(),
-        arguments: parameters.arguments().map(|buffer| (buffer, started.start(buffer))).collect(),
-        symbols: parameters.symbols().collect(),
-        packed: choice.packed.clone(),
         headers: headers(kernel, choice.algorithm),
         external: None,
         weight: 1,

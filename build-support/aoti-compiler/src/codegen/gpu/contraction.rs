@@ -170,7 +170,7 @@ pub(super) fn convolution(
     program: &Program,
     parameters: &Parameters,
     conv: &Convolution,
-    tile: &Tile,
+    (tile, launch): (&Tile, &Launch),
 ) -> Printed {
     let (shape, index) = (ConvShape::new(program, conv), index_type(tile.index));
     let (stage, pixel) = merge_pixels(conv);
@@ -188,12 +188,16 @@ pub(super) fn convolution(
                 .filter(|run| *run <= (tile.by.row().lanes)(conv.dtype))
                 .find(divides)
                 .unwrap_or(1);
-            let operands = [weights(parameters, conv, index, "m"), pixel_operand(parameters, conv, index)];
+            let [first, second] = maps(launch);
+            let operands =
+                [weights(parameters, conv, index, "m", first), pixel_operand(parameters, conv, index, second)];
             let inside = epilogue(parameters, &stage, pixel);
             over_pixels(&template(tile, lanes, conv.dtype, false), operands, index, &names, &pixels, &inside)
         }
         Channels::Last => {
-            let operands = [pixel_operand(parameters, conv, index), weights(parameters, conv, index, "n")];
+            let [first, second] = maps(launch);
+            let operands =
+                [pixel_operand(parameters, conv, index, first), weights(parameters, conv, index, "n", second)];
             let inside = epilogue(parameters, &stage, conv.channel().symbol);
             over_channels(
                 &template(tile, (tile.by.row().lanes)(conv.dtype), conv.dtype, false),
@@ -216,28 +220,40 @@ pub(super) fn convolution(
         scalar(rows),
         scalar(columns),
     );
-    let body = prelude + &tiles(&groups, tile, &call);
-    Printed { body, headers: vec![(tile.by.row().header)(tile)] }
+    let units = tiles(&groups, tile, &call);
+    let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
+    Printed { body: prelude + &units, headers: vec![(tile.by.row().header)(tile)] }
+}
+
+/// The names of the maps of both operands, where the copy engine brings them.
+fn maps(launch: &Launch) -> [Option<&'static str>; 2] {
+    [0, 1].map(|position| launch.maps.get(position).map(|_| MAPS[position]))
 }
 
 /// The operand of weights, of which a group has `rows` rows.
-fn weights(parameters: &Parameters, conv: &Convolution, index: &str, rows: &str) -> String {
+fn weights(parameters: &Parameters, conv: &Convolution, index: &str, rows: &str, map: Option<&str>) -> String {
     let (element, w) = (type_name(conv.dtype), parameters.buffer(conv.weight));
     if conv.conv.transposed {
         format!("TransposedWeights<{element}, {index}>{{{w}, shape, batch}}")
     } else {
-        format!("Strided<{element}, {index}, true>{{whole({w}) + batch * {rows} * k, k, 1}}")
+        let matrix = format!("Strided<{element}, {index}, true>{{whole({w}) + batch * {rows} * k, k, 1}}");
+        let Some(map) = map else { return matrix };
+        format!("Mapped<{element}, {index}, true, 0>{{{matrix}, {map}, {{}}}}")
     }
 }
 
 /// The operand of pixels.
-fn pixel_operand(parameters: &Parameters, conv: &Convolution, index: &str) -> String {
+fn pixel_operand(parameters: &Parameters, conv: &Convolution, index: &str, map: Option<&str>) -> String {
     let (element, x) = (type_name(conv.dtype), parameters.buffer(conv.input));
     match conv.input_channels {
         Channels::First => {
             format!("Pixels<{element}, {index}, {}>{{{x}, shape, batch}}", conv.conv.transposed)
         }
-        Channels::Last => format!("WidePixels<{element}, {index}>{{whole({x}), shape, batch}}"),
+        Channels::Last => {
+            let pixels = format!("WidePixels<{element}, {index}>{{whole({x}), shape, batch}}");
+            let Some(map) = map else { return pixels };
+            format!("MappedPixels<{element}, {index}, {}>{{{pixels}, {map}}}", conv.spatial().len())
+        }
     }
 }
 

@@ -1,15 +1,14 @@
-//! The distinct device functions of a program: kernels of equal text are one function.
+//! The device functions of a program, printed: kernels that do the same are one function.
 
 use super::{DeviceText, index_type, print_kernel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
-use crate::codegen::functions::{FunctionId, join_origins};
-use crate::codegen::run::{Call, Callees, Launch, LaunchPart, Library, Operands};
-use crate::loops::KernelId;
+use crate::codegen::functions::join_origins;
+use crate::codegen::run::Callees;
 use crate::names::{Language, Namer};
-use crate::schedule::Schedule;
+use crate::runplan::{Call, Launch, LaunchPart};
+use crate::schedule::{FunctionId, Schedule};
 use crate::symbolic::{RangeTable, Symbol};
 use cranelift_entity::PrimaryMap;
-use indexmap::IndexMap;
 
 /// A device function and its text.
 pub(super) struct Function {
@@ -20,58 +19,42 @@ pub(super) struct Function {
 }
 
 /// All device functions of a program.
-pub(super) struct Functions<'a> {
+pub(super) struct Functions {
     pub(super) all: PrimaryMap<FunctionId, Function>,
-    ranges: &'a RangeTable,
-    /// By their definition without a name.
-    by_text: IndexMap<String, FunctionId>,
-    namer: Namer,
 }
 
-impl<'a> Functions<'a> {
-    pub(super) fn new(ranges: &'a RangeTable) -> Functions<'a> {
-        let namer = Namer::new(Language::C);
-        Functions { all: PrimaryMap::new(), ranges, by_text: IndexMap::new(), namer }
-    }
-}
-
-impl Library for Functions<'_> {
-    fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands {
-        let (mut buffers, mut sizes, mut launches) = (Vec::new(), Vec::new(), Vec::new());
-        for text in print_kernel(schedule, id) {
-            (buffers, sizes) = (text.arguments.clone(), text.symbols.clone());
-            let launch = text.launch.clone();
-            launches.push((self.function(schedule, id, text), launch));
+impl Functions {
+    /// Those of a schedule's kernels.
+    pub(super) fn of(schedule: &Schedule, ranges: &RangeTable) -> Functions {
+        let program = &schedule.program;
+        let mut namer = Namer::new(Language::C);
+        let mut all: PrimaryMap<FunctionId, Function> = PrimaryMap::new();
+        for id in program.running() {
+            let (kernel, functions) = (&program.kernels[id], &schedule.calls[id].functions);
+            let mut texts = vec![];
+            if functions.iter().any(|function| all.get(*function).is_none()) {
+                texts = print_kernel(schedule, id);
+            }
+            for (position, (function, launch)) in functions.iter().zip(&schedule.launches[id]).enumerate() {
+                if all.get(*function).is_none() {
+                    let name = namer.name(&format!("k_{}", kernel.name));
+                    let text = texts[position].clone();
+                    let pushed = all.push(Function { name, text, shared: 0 });
+                    debug_assert_eq!(
+                        pushed, *function,
+                        "functions are numbered in the order of their kernels"
+                    );
+                }
+                let known = &mut all[*function];
+                join_origins(&mut known.text.origins, &kernel.origins);
+                known.shared = known.shared.max(launch.shared.interval(ranges).max);
+            }
         }
-        let Some((function, _)) = launches.first() else { unreachable!("a kernel is launched") };
-        let packed = schedule.choices[id].packed.clone();
-        Operands { function: *function, buffers, packed, sizes, launches }
+        Functions { all }
     }
 }
 
-impl Functions<'_> {
-    /// The function of one launch of a kernel.
-    fn function(&mut self, schedule: &Schedule, id: KernelId, text: DeviceText) -> FunctionId {
-        let key = text.definition("", "");
-        let shared = text.launch.shared.interval(self.ranges).max;
-        let function = match self.by_text.get(&key) {
-            Some(&id) => {
-                join_origins(&mut self.all[id].text.origins, &text.origins);
-                id
-            }
-            None => {
-                let name = self.namer.name(&format!("k_{}", schedule.program.kernels[id].name));
-                let id = self.all.push(Function { name, text, shared: 0 });
-                self.by_text.insert(key, id);
-                id
-            }
-        };
-        self.all[function].shared = self.all[function].shared.max(shared);
-        function
-    }
-}
-
-impl Callees for Functions<'_> {
+impl Callees for Functions {
     fn call(&self, _: &Call) -> String {
         unreachable!("kernels of a device are launched")
     }

@@ -14,20 +14,18 @@ mod windows;
 use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
 use super::c_family::operations::headers_of_terms;
-use super::c_family::starts::Started;
-use super::c_family::terms::WIDEST_ACCESS;
 use super::headers::Header;
 use crate::graph::Origin;
 use crate::kernels::axis_ops::RowBlock;
 use crate::kernels::group_tiles;
 use crate::kernels::launch::{Launch, Trigger};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
-use crate::loops::{BufferId, KernelId, KernelKind};
+use crate::loops::{Kernel, KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
 /// A device function, printed.
+#[derive(Clone)]
 pub(super) struct DeviceText {
     /// The calls of the user's program that it computes.
     pub(super) origins: Vec<Origin>,
@@ -35,10 +33,6 @@ pub(super) struct DeviceText {
     pub(super) declaration: String,
     /// Everything between the braces, but for what the launch's trigger adds.
     pub(super) body: String,
-    /// Buffers that the caller passes, in order, and where they begin, in elements.
-    pub(super) arguments: Vec<(BufferId, Expr)>,
-    /// Size symbols that the caller passes, after the buffers.
-    pub(super) symbols: Vec<Symbol>,
     /// The type of sizes.
     pub(super) index: IndexWidth,
     /// How it is launched.
@@ -78,18 +72,18 @@ struct Printed {
 pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText> {
     let program = &schedule.program;
     let choice = &schedule.choices[id];
-    let started = Started::new(program, &program.kernels[id], &choice.packed, WIDEST_ACCESS);
-    let kernel = &started.kernel;
+    let call = &schedule.calls[id];
+    let kernel = &call.rebased(program, &program.kernels[id], &choice.packed);
     let Mapping::Gpu(mapping) = &schedule.mappings[id] else {
         unreachable!("a schedule for GPUs maps its kernels to blocks of threads")
     };
-    let parameters = Parameters::new(program, kernel);
+    let parameters = Parameters::new(program, kernel, call);
     let launches = &schedule.launches[id];
     let printed = match (&kernel.kind, mapping) {
         (KernelKind::Nest(nest), GpuMapping::Scatter(own)) => {
             let all = scatter::print(program, &parameters, nest, own).into_iter().zip(launches);
             return all
-                .map(|(own, launch)| device_text(&parameters, &started, (mapping, launch), own))
+                .map(|(own, launch)| device_text(&parameters, kernel, (mapping, launch), own))
                 .collect();
         }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
@@ -104,7 +98,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             windows::print(program, &parameters, conv, tile)
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
-            contraction::convolution(program, &parameters, conv, tile)
+            contraction::convolution(program, &parameters, conv, (tile, &launches[0]))
         }
         (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
             attention::print(program, &parameters, own, (choice, tile))
@@ -125,17 +119,16 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             unreachable!("a verified schedule maps kernels as their kind is mapped")
         }
     };
-    vec![device_text(&parameters, &started, (mapping, &launches[0]), printed)]
+    vec![device_text(&parameters, kernel, (mapping, &launches[0]), printed)]
 }
 
 /// The function of one launch of a kernel.
 fn device_text(
     parameters: &Parameters,
-    started: &Started,
+    kernel: &Kernel,
     (mapping, launch): (&GpuMapping, &Launch),
     mut printed: Printed,
 ) -> DeviceText {
-    let kernel = &started.kernel;
     let called: BTreeSet<Header> = headers_of_terms(kernel).collect();
     printed.headers.extend(called.into_iter().map(Header::file));
     let scratch = launch.takes_scratch.then(|| "char *scratch".to_owned());
@@ -147,8 +140,6 @@ fn device_text(
         origins: kernel.origins.clone(),
         declaration: declaration.join(", "),
         body: printed.body,
-        arguments: parameters.arguments().map(|buffer| (buffer, started.start(buffer))).collect(),
-        symbols: parameters.symbols().collect(),
         index: mapping.index(),
         launch: launch.clone(),
         headers: printed.headers,

@@ -3,9 +3,10 @@
 use super::functions::Functions;
 use crate::codegen::foreign::comment;
 use crate::codegen::functions::notes;
-use crate::codegen::run::{RunPlan, plan_with, run_body};
-use crate::codegen::weights::Layout;
+use crate::codegen::run::run_body;
 use crate::names;
+use crate::runplan::weights::Layout;
+use crate::runplan::{Planned, RunPlan, plan_with};
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::Vendor;
@@ -36,11 +37,6 @@ pub(in crate::codegen) struct Printed {
     pub(in crate::codegen) run: RunPlan,
 }
 
-/// What a run does, alone.
-pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> RunPlan {
-    plan_with(schedule, ranges, Functions::new(ranges), Layout::default()).run
-}
-
 /// Prints a schedule for a vendor's GPUs; `symbol` stands for the model among all models. Its constants go into the
 /// weights behind those that are there.
 pub(in crate::codegen) fn print(
@@ -51,26 +47,26 @@ pub(in crate::codegen) fn print(
     layout: &mut Layout,
 ) -> Printed {
     let identifier = names::identifier(&schedule.program.name);
-    let planned = plan_with(schedule, ranges, Functions::new(ranges), std::mem::take(layout));
-    let header = if planned.run.exchanges().is_empty() { "host" } else { "collective" };
+    let Planned { run, layout: filled, .. } = plan_with(schedule, ranges, std::mem::take(layout));
+    let functions = Functions::of(schedule, ranges);
+    let header = if run.exchanges().is_empty() { "host" } else { "collective" };
     let host = format!(
         "{}#include \"aoti/gpu/{header}.h\"\n\nusing namespace aoti;\nusing namespace aoti::gpu;\n\n\
          extern \"C\" int32_t aoti_{symbol}_{}_run(DeviceRun &run) {{\n{}}}\n",
         comment(&format!("Runs the model `{identifier}` on a GPU, written by cargo-aoti.")),
         vendor.device(),
-        run_body(&planned.run, &planned.functions)
+        run_body(&run, &functions)
     );
-    let device = device(&planned.functions, &identifier);
-    let functions = planned.functions.all.values();
-    let kernels = functions.map(|function| DeviceKernel {
+    let device = device(&functions, &identifier);
+    let kernels = functions.all.values().map(|function| DeviceKernel {
         name: function.name.clone(),
         shared: function.shared,
         threads: function.text.launch.threads,
         copiers: function.text.launch.copiers,
     });
     let kernels = kernels.collect();
-    *layout = planned.layout;
-    Printed { device, host, kernels, run: planned.run }
+    *layout = filled;
+    Printed { device, host, kernels, run }
 }
 
 fn device(functions: &Functions, identifier: &str) -> String {

@@ -8,7 +8,7 @@ use crate::kernels::launch::{Launch, MAX_BLOCKS, Trigger};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Attention, Program};
 use crate::symbolic::{Expr, NoRanges};
-use crate::target::{GpuTarget, MatrixShape};
+use crate::target::GpuTarget;
 
 /// Queries that are few: all threads of a block go over their keys, and each holds a part of the mean of every one.
 const FEW_QUERIES: i64 = 4;
@@ -18,8 +18,6 @@ const FEW_THREADS: i64 = 512;
 const FEW_KEYS: i64 = 128;
 /// Blocks of them that keep a large GPU busy.
 const FEW_BLOCKS: i64 = 160;
-/// The matrix instruction that the template for matrix units is made of.
-const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
 /// Queries of each warp of a block on matrix units.
 const UNITS_QUERIES: i64 = 16;
 /// Heads up to this width are multiplied by one instruction of a warpgroup at most.
@@ -211,7 +209,7 @@ fn has_units(program: &Program, own: &Attention, target: &GpuTarget) -> bool {
     let operands = [&own.queries, &own.keys, &own.values];
     own.dtype.is_half()
         && operands.iter().all(|operand| program.buffers[operand.buffer].dtype == own.dtype)
-        && target.matrix_shapes.contains(&INSTRUCTION)
+        && target.multiplies_by_warp()
 }
 
 /// Bytes of tiles in `f32`, as `AttendTile` of the header lays them out.

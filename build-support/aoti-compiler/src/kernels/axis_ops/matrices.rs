@@ -41,13 +41,13 @@ const LINE: i64 = 64;
 
 /// The block for matrices of so many elements: small ones have a thread each.
 fn block(rows: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
-    let threads = match (&rows.length * &rows.inner).interval(ranges).max {
-        ..=SMALL => return RowBlock::ROW_EACH,
-        ..=1024 => 64,
-        ..=16384 => 256,
-        _ => constants::MATRIX_THREADS,
-    };
-    RowBlock { threads, rows: 1 }
+    let together = |threads| RowBlock { threads, rows: 1 };
+    match (&rows.length * &rows.inner).interval(ranges).max {
+        ..=SMALL => RowBlock::ROW_EACH,
+        65..=1024 => together(64),
+        1025..=16384 => together(256),
+        _ => together(constants::MATRIX_THREADS),
+    }
 }
 
 fn launches(rows: &RowOperation, RowBlock { threads, rows: at_once }: RowBlock) -> Launches {

@@ -1,6 +1,7 @@
 //! Convolutions. An algorithm is a file with a row of [`ALGORITHMS`].
 
 mod any;
+pub(crate) mod brought;
 mod depthwise;
 mod depthwise_bytes;
 mod depthwise_pixels;

@@ -1,9 +1,10 @@
 //! How tiles of contractions are launched: a block for each, or blocks that stay and take one after the other.
 
-use super::tensor_map::{ROW_BYTES, tensor_maps};
+use super::tensor_map::{ROW_BYTES, TensorMap, tensor_maps};
+use crate::kernels::conv::brought;
 use crate::kernels::launch::{Launch, MAX_BLOCKS, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
-use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program, Storage};
+use crate::loops::{BufferId, Channels, ConvShape, Convolution, MatMul, Program, Storage};
 use crate::symbolic::{Expr, NoRanges};
 
 /// A launch of one block for each tile of each batch, or of as many as share one.
@@ -32,9 +33,28 @@ pub(in crate::kernels) fn of_convolution(program: &Program, conv: &Convolution, 
     let channels = conv.channel().extent.floor_div(&groups);
     let pixels = Expr::product(conv.spatial().iter().map(|axis| &axis.extent));
     let pixels = &conv.image().extent * &pixels;
-    match conv.output_channels {
+    let launch = match conv.output_channels {
         Channels::First => launch(&groups, &channels, &pixels, tile),
         Channels::Last => launch(&groups, &pixels, &channels, tile),
+    };
+    let maps = if tile.copiers > 0 { maps_of_convolution(program, conv, tile) } else { vec![] };
+    Launch { maps, ..launch }
+}
+
+/// The maps by which the copy engine brings pieces of the weights and of the pixels that windows meet.
+fn maps_of_convolution(program: &Program, conv: &Convolution, tile: &Tile) -> Vec<MapArgument> {
+    let Some([pixels, weights]) = brought::tensor_maps(program, conv) else {
+        unreachable!("there are copiers where operands have maps")
+    };
+    let depth = ROW_BYTES / conv.dtype.size() as i64;
+    let argument = |buffer: BufferId, map: TensorMap, outers: i64| MapArgument { buffer, map, extents: [depth, outers] };
+    match conv.output_channels {
+        Channels::First => {
+            vec![argument(conv.weight, weights, tile.rows), argument(conv.input, pixels, tile.columns)]
+        }
+        Channels::Last => {
+            vec![argument(conv.input, pixels, tile.rows), argument(conv.weight, weights, tile.columns)]
+        }
     }
 }
 

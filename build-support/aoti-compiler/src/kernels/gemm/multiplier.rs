@@ -127,20 +127,13 @@ static UNITS: Row = Row {
     fits: widens_nothing,
     lanes: |dtype| RESULT_BYTES / dtype.size() as i64,
     is_of_few: false,
-    call: |tile, asked| {
-        if tile.copiers == 0 {
-            return Call::new("contract_units", PLACE).with(sizes(Parameter::Element, tile, asked));
-        }
-        let parameters = [Parameter::Element, number(tile.rows), number(tile.columns), number(asked.lanes)];
-        Call::new("contract_brought", ["role"].into_iter().chain(PLACE)).with(parameters)
-    },
+    call: |tile, asked| on_units(Parameter::Element, tile, asked),
 };
 
 static ROUNDED_UNITS: Row = Row {
     word: "tf32",
     description: "matrix units as TF32",
-    header: |_| "gpu/units.h",
-    call: |tile, asked| Call::new("contract_units", PLACE).with(sizes("Tf32".into(), tile, asked)),
+    call: |tile, asked| on_units("Tf32".into(), tile, asked),
     ..UNITS
 };
 
@@ -172,6 +165,15 @@ impl Multiplier {
 
 fn widens_nothing(product: Option<(&Program, &MatMul)>, _: &GpuTarget) -> bool {
     product.is_none_or(|(program, matmul)| !matmul.widens(program))
+}
+
+/// By all threads, or by those that multiply what others have brought.
+fn on_units(element: Parameter, tile: &Tile, asked: &Asked) -> Call<&'static str> {
+    if tile.copiers == 0 {
+        return Call::new("contract_units", PLACE).with(sizes(element, tile, asked));
+    }
+    let parameters = [element, number(tile.rows), number(tile.columns), number(asked.lanes)];
+    Call::new("contract_brought", ["role"].into_iter().chain(PLACE)).with(parameters)
 }
 
 fn number(value: i64) -> Parameter {

@@ -23,6 +23,20 @@ pub struct TensorMap {
     pub strides: Vec<Expr>,
     /// The batch axes among them, in order.
     pub batches: Vec<Symbol>,
+    /// Of a convolution's input, how its windows move over the axes between channels and images.
+    pub window: Option<Window>,
+}
+
+/// How the windows of a convolution move over its input, along each spatial axis, the last one first. The engine then takes the
+/// pixels that a tap meets, one after the other, over rows and images.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Where the first tap of the first window lies.
+    pub lower: Vec<i64>,
+    /// Where the first tap of the last window lies at most, from the last element on.
+    pub upper: Vec<i64>,
+    /// Elements between windows.
+    pub steps: Vec<i64>,
 }
 
 /// The maps of both operands of a product, if the engine can copy both.
@@ -65,6 +79,7 @@ fn map(
         sizes: vec![inner.clone(), outer.clone()],
         strides: vec![pitch.clone()],
         batches: vec![],
+        window: None,
     };
     for axis in batch {
         let (stride, rest) = own.start.affine_in(axis.symbol)?;

@@ -6,13 +6,14 @@
 use crate::constants;
 use crate::dtype::DType;
 use crate::kernels::GroupTiles;
+use crate::kernels::conv::brought;
 use crate::kernels::conv::windows::{WindowBlock, window_blocks};
 use crate::kernels::gemm::loads::{has_whole_rows, is_of_whole_loads};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::symbolic::Expr;
-use crate::target::{GpuTarget, Vendor};
+use crate::target::GpuTarget;
 
 /// Rows of a product that is a matter of bandwidth.
 const FEW_ROWS: i64 = GpuTarget::FEW_ROWS;
@@ -22,6 +23,8 @@ const NARROW: i64 = GpuTarget::SKINNY_ROWS;
 const FEW_COLUMNS: i64 = constants::SKINNY_COLUMNS;
 /// Tiles that keep the multiprocessors of a large GPU busy.
 const ENOUGH_TILES: i64 = 96;
+/// Tiles that are enough where others take more than twice as long.
+const FAST_TILES: i64 = 56;
 /// Tiles of which some multiprocessor of an H100, of 132, has more than one.
 const SEVERAL_TILES: i64 = 133;
 /// Threads of a block.
@@ -52,6 +55,15 @@ const BROUGHT_UNITS: [UnitTile; 7] = [
     UNITS[3],
     UNITS[4],
 ];
+/// The same of `f32` that is rounded, and of convolutions: others multiply and gather them at less than half the speed, so that
+/// fewer tiles are enough, measured on an H100.
+const BROUGHT: [UnitTile; 3] = [
+    UnitTile { copiers: COPIERS, ..UNITS[0] },
+    UnitTile { copiers: COPIERS, least: FAST_TILES, ..UNITS[1] },
+    UnitTile { copiers: COPIERS, depth: 128, ..UnitTile::of(128, 64, 256, FAST_TILES) },
+];
+const BROUGHT_CONVOLUTIONS: [UnitTile; 6] =
+    [BROUGHT[0], BROUGHT[1], BROUGHT[2], UNITS[2], UNITS[3], UNITS[4]];
 /// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
 const COPIERS: i64 = constants::COPIERS;
 /// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
@@ -68,6 +80,18 @@ const SPLIT_UNITS: [UnitTile; 7] = [
     UnitTile::of(32, 32, 256, 140),
     UnitTile::of(32, 32, 512, 90),
     UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(32, 32, 256, 60) },
+];
+const BROUGHT_ROUNDED: [UnitTile; 10] = [
+    BROUGHT[0],
+    BROUGHT[1],
+    BROUGHT[2],
+    SPLIT_UNITS[0],
+    SPLIT_UNITS[1],
+    SPLIT_UNITS[2],
+    SPLIT_UNITS[3],
+    SPLIT_UNITS[4],
+    SPLIT_UNITS[5],
+    SPLIT_UNITS[6],
 ];
 /// Sums from which on matrix units are worth it for a few columns: two pieces of halves.
 const LONG_SUM: i64 = 128;
@@ -140,10 +164,10 @@ impl UnitTile {
         (pieces * (self.rows + self.columns) * piece).max(results).max(roles)
     }
 
-    /// The same on a device. On those of other vendors the same text is multiplied by threads, whose memory it declares
-    /// itself.
+    /// The same on a device. Where there is no instruction for them the same text is multiplied by threads, whose memory it
+    /// declares itself.
     fn shared_on(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
-        if target.vendor == Vendor::Nvidia { self.shared(contraction) } else { 0 }
+        if target.multiplies_by_warp() { self.shared(contraction) } else { 0 }
     }
 
     fn fits(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
@@ -215,6 +239,8 @@ struct Contraction {
     gathers: bool,
     /// Whether the device has an engine that copies tiles of both operands.
     is_brought: bool,
+    /// Whether it is a convolution.
+    is_convolution: bool,
 }
 
 pub(in crate::kernels) fn of_product(
@@ -242,9 +268,8 @@ fn with_groups(
     index: IndexWidth,
     target: &GpuTarget,
 ) -> Vec<Tile> {
-    // In large tiles matrix units take both operands as they are in memory.
     let own = Kind::of(matmul.dtype, target.tf32.matmul);
-    let kind = if matmul.widens(program) { Kind::Other } else { own };
+    let kind = kind_of_product(program, matmul, target);
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let contraction = Contraction {
         batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
@@ -254,7 +279,7 @@ fn with_groups(
         size: matmul.dtype.size() as i64,
         kind,
         right_by_depth: matmul.right_by_depth(),
-        few_on_units: target.vendor == Vendor::Nvidia
+        few_on_units: target.multiplies_by_warp()
             && if groups.is_some() {
                 own != Kind::Other && has_whole_rows(program, matmul)
             } else {
@@ -262,7 +287,8 @@ fn with_groups(
             },
         groups: groups.map(|groups| of_few_grouped(groups, index)),
         gathers: false,
-        is_brought: kind == Kind::Halves && groups.is_none() && brings(program, matmul, target),
+        is_brought: groups.is_none() && is_brought_product(program, matmul, target),
+        is_convolution: false,
     };
     candidates(&contraction, index, target)
 }
@@ -275,9 +301,29 @@ pub(super) fn of_few_grouped(groups: &GroupTiles, index: IndexWidth) -> Tile {
     Tile { shared, ..plain(Multiplier::FewGroups, NARROW, FEW_COLUMNS, index) }
 }
 
+/// In large tiles matrix units take both operands as they are in memory.
+fn kind_of_product(program: &Program, matmul: &MatMul, target: &GpuTarget) -> Kind {
+    if matmul.widens(program) { Kind::Other } else { Kind::of(matmul.dtype, target.tf32.matmul) }
+}
+
 /// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
-pub(crate) fn brings(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
-    target.has_copy_engine && tensor_maps(program, matmul).is_some()
+pub(crate) fn is_brought_product(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    let can_multiply = match kind_of_product(program, matmul, target) {
+        Kind::Halves => true,
+        // The units turn no operand but halves.
+        Kind::Rounded => matmul.by_depth() == [true, true],
+        Kind::Split | Kind::Other => false,
+    };
+    can_multiply && target.has_copy_engine && tensor_maps(program, matmul).is_some()
+}
+
+/// The same of weights and of the pixels that windows meet.
+pub(crate) fn is_brought_convolution(program: &Program, conv: &Convolution, target: &GpuTarget) -> bool {
+    let can_multiply = match Kind::of(conv.dtype, target.tf32.conv) {
+        Kind::Halves | Kind::Rounded => true,
+        Kind::Split | Kind::Other => false,
+    };
+    can_multiply && target.has_copy_engine && brought::tensor_maps(program, conv).is_some()
 }
 
 /// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
@@ -307,7 +353,8 @@ pub(in crate::kernels) fn of_convolution(
         few_on_units: false,
         groups: None,
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
-        is_brought: false,
+        is_brought: is_brought_convolution(program, conv, target),
+        is_convolution: true,
     };
     candidates(&contraction, index, target)
 }
@@ -386,8 +433,9 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
     let found = if contraction.gathers {
         None
     } else if contraction.tiles(1, 1).is_none() {
-        let is_brought = contraction.kind == Kind::Halves && contraction.is_brought;
-        tiles.iter().skip(if is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS }).find(fits)
+        let is_product = contraction.kind == Kind::Halves && !contraction.is_convolution;
+        let typical = if is_product && contraction.is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS };
+        tiles.iter().skip(typical).find(fits)
     } else {
         tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))
     };
@@ -405,7 +453,7 @@ impl Contraction {
     /// Whether it has sums of halves that fill a few pieces of the ring of matrix units, in whole loads.
     fn has_long_sums_of_halves(&self, target: &GpuTarget) -> bool {
         let is_long = self.depth.as_int().is_some_and(|depth| depth >= LONG_SUM);
-        let has_units = target.vendor == Vendor::Nvidia && !self.units(target).is_empty();
+        let has_units = target.multiplies_by_warp() && !self.units(target).is_empty();
         self.kind == Kind::Halves && is_long && !self.gathers && has_units
     }
 
@@ -437,13 +485,11 @@ impl Contraction {
     fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
         match self.kind {
             Kind::Halves if target.matrix_shapes.is_empty() => &[],
+            Kind::Halves if self.is_brought && self.is_convolution => &BROUGHT_CONVOLUTIONS,
             Kind::Halves if self.is_brought => &BROUGHT_UNITS,
             Kind::Halves => &UNITS,
-            Kind::Split | Kind::Rounded
-                if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() =>
-            {
-                &SPLIT_UNITS
-            }
+            Kind::Rounded if self.is_brought => &BROUGHT_ROUNDED,
+            Kind::Split | Kind::Rounded if target.multiplies_by_warp() => &SPLIT_UNITS,
             Kind::Split | Kind::Rounded | Kind::Other => &[],
         }
     }

@@ -153,7 +153,13 @@ impl Plan {
             }
             Meeting::Sorted => (0..self.passes).flat_map(|_| self.pass()).chain(self.merged()).collect(),
         };
-        Launches::with_scratch(launches, self.scratch())
+        let mut launches = Launches::with_scratch(launches, self.scratch());
+        if self.mapping.by == Meeting::Sorted {
+            // All passes add up what they counted alike.
+            let passes = usize::try_from(self.passes).expect("there are a few digits");
+            (0..passes).for_each(|pass| launches.all[3 * pass + 1].entry = 1);
+        }
+        launches
     }
 
     /// The launches that sort by one digit: they count, add up and place.

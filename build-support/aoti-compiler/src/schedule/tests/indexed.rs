@@ -63,6 +63,7 @@ fn positions_in_lanes_keep_no_rows() {
           choose loops
           scratch [0, 64]
           map split chunks 1024 lanes outer grain [16384, 9216]
+          call f0 of b0 [0] b1 [0] b2 [0] sizes []
           for [i0 < 6] {
             stage [] { t0: f32 = load b0[i0, 0] store b3[0] = t0 }
             stage [] {

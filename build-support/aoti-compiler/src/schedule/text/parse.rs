@@ -26,10 +26,12 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     cursor.expect_word("schedule")?;
     let target = target(cursor)?;
     cursor.expect('{')?;
-    let (mut choices, mut mappings, mut launches) = (PrimaryMap::new(), PrimaryMap::new(), PrimaryMap::new());
+    let (mut choices, mut mappings) = (PrimaryMap::new(), PrimaryMap::new());
+    let (mut calls, mut launches) = (PrimaryMap::new(), PrimaryMap::new());
     let program = loops::text::parse_with(cursor, &mut |cursor, buffers| {
         choices.push(choice(cursor, buffers)?);
         mappings.push(mapping(cursor)?);
+        calls.push(launch::parse_call(cursor, buffers)?);
         let mut all = Vec::new();
         while let Some(launch) = launch::parse(cursor, buffers)? {
             all.push(launch);
@@ -60,7 +62,7 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     let early = choices.iter().filter(|(kernel, _)| !memory.late_scratch.contains_key(kernel));
     let scratch = early.map(|(_, choice): (_, &Choice)| &choice.scratch);
     memory.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
-    Ok(Schedule { target, program, choices, mappings, launches, memory })
+    Ok(Schedule { target, program, choices, mappings, calls, launches, memory })
 }
 
 fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {

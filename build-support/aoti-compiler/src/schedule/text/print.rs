@@ -38,8 +38,9 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
         }
     };
     let decisions = |id| {
-        let mut lines = choice(&schedule.choices[id]);
-        lines.push(mapping(&schedule.mappings[id]));
+        let mut lines = choice_lines(&schedule.choices[id]);
+        lines.push(mapping_line(&schedule.mappings[id]));
+        lines.push(launch::call_line(&schedule.calls[id]));
         lines.extend(schedule.launches[id].iter().flat_map(launch::print));
         lines
     };
@@ -65,7 +66,7 @@ fn libraries(named: &[MathLibrary]) -> String {
     named.iter().map(|library| format!(" library {}", quoted(library.name()))).collect()
 }
 
-fn choice(choice: &Choice) -> Vec<String> {
+pub(in crate::schedule) fn choice_lines(choice: &Choice) -> Vec<String> {
     let mut lines = vec![format!("choose {}", choice.algorithm.word)];
     for packed in &choice.packed {
         let (form, sizes) = form_words(&packed.form);
@@ -144,7 +145,7 @@ pub(super) fn blocks_text(blocks: i64) -> String {
     if blocks == 1 { String::new() } else { format!(" blocks {blocks}") }
 }
 
-fn mapping(mapping: &Mapping) -> String {
+pub(in crate::schedule) fn mapping_line(mapping: &Mapping) -> String {
     match mapping {
         Mapping::Cpu(CpuMapping { split, lanes, grain, block, rows }) => {
             let (split, lanes, block) = (split_text(*split), lanes_text(*lanes), block_text(*block));

@@ -22,6 +22,7 @@ const CPU: &str = r#"schedule cpu "x86-64" "x86-64-v3" {
       pack b1 product [0, 2, 1, 3, 2]
       scratch [0, 64*s0] units [128*s0 + 64]
       map split rows 64 lanes outer grain [65536, 6*s0]
+      call f0 of b0 [0] b1 [0] b2 [0] sizes [s0]
       matmul f32 b0 [0, 3, 1], b1 [0, 2, 1] over [i0 < s0, i1 < 2] depth [3] {
         t0: f32 = total
         store b2[i0, i1] = t0
@@ -30,6 +31,7 @@ const CPU: &str = r#"schedule cpu "x86-64" "x86-64-v3" {
     kernel "sum" {
       choose loops
       map split axes 1 lanes inner grain [16384, 3]
+      call f1 of b2 [0] b3 [0] sizes [s0]
       for [i0 < s0] {
         accumulator acc0: sum f32 in stage 0
         stage [i1 < 2] {
@@ -58,6 +60,7 @@ const GPU: &str = r#"schedule gpu "sm_90a" {
     kernel "neg" {
       choose loops
       map team 1 places 256 adjacent members along outer lanes 4 rows shared order [] index 32
+      call f0 of b0 [0] b1 [0] sizes []
       launch grid [1] threads 256 next start
       for [i0 < 8] {
         stage [] {
@@ -83,6 +86,7 @@ const ROUNDED: &str = r#"schedule gpu "sm_90a" tf32-matmul {
     kernel "p" {
       choose gemm.any
       map tile [64, 64] by tf32 threads 256 shared 65536 index 32
+      call f0 of b0 [0] b1 [0] b2 [0] sizes []
       launch grid [32] threads 256 shared [65536] next end
       matmul f32 b0 [0, 768, 1], b1 [0, 256, 1] over [i0 < 512, i1 < 256] depth [768] {
         t0: f32 = total
@@ -106,6 +110,7 @@ const BROUGHT: &str = r#"schedule gpu "sm_90a" {
     kernel "p" {
       choose gemm.any
       map tile [128, 128] by units threads 256 copiers 128 shared 65536 index 32
+      call f0 of b0 [0] b1 [0] b2 [0] sizes [s0]
       launch grid [6*((s0 + 127) // 128)] threads 256 copiers 128 shared [65536] persistent next end
       tensor-map b0 from [0] sizes [768, s0, 3] strides [768, 768*s0] box [64, 128] along [i0]
       tensor-map b1 from [0] sizes [768, 256] strides [768] box [64, 128] along []
@@ -131,6 +136,7 @@ const LEFT_TO_LIBRARIES: &str = r#"schedule cpu "x86-64-v3" library "openblas" l
     kernel "p" {
       choose gemm.openblas
       map split template lanes outer grain [65536, 100663296]
+      call f0 of b0 [0] b1 [0] b2 [0] sizes []
       matmul f32 b0 [0, 768, 1], b1 [0, 256, 1] over [i0 < 512, i1 < 256] depth [768] {
         t0: f32 = total
         store b2[i0, i1] = t0
@@ -165,6 +171,8 @@ fn each_rule_is_checked() {
     finds(CPU, "place b2 [0]", "", "has no place");
     finds(CPU, "split axes 1", "split axes 3", "splits 3 axes of 1");
     finds(CPU, "for [i0 < s0] {", "for [i0 < s0] serial {", "must run in order");
+    finds(CPU, "call f1 of", "call f0 of", "it is not called as it computes: `call f1 of");
+    finds(GPU, "b0 [0]", "b0 [4]", "it is not called as it computes");
     finds(GPU, "places 256", "places 4096", "4096 threads");
     finds(
         GPU,

@@ -1,6 +1,8 @@
 //! What must hold of the launches of a kernel, whatever sizes a run has.
 
 use crate::graph::ranges_of;
+use crate::kernels::conv::brought::{MOST_STEP, corners_of};
+use crate::kernels::gemm::tensor_map::Window;
 use crate::kernels::launch::{Launch, MapArgument};
 use crate::kernels::mapping::{GpuMapping, Mapping};
 use crate::loops::{KernelId, KernelKind};
@@ -94,8 +96,20 @@ fn check_map(schedule: &Schedule, id: KernelId, own: &MapArgument) -> Option<Str
     let MapArgument { buffer, map, extents } = own;
     let is_read = schedule.program.kernels[id].reads().contains(buffer);
     let is_box = extents.iter().all(|extent| (1..=MOST_OF_BOX).contains(extent));
+    let beside = map.window.as_ref().map_or(map.batches.len(), |window| window.steps.len());
     let has_axes = map.sizes.len() <= MOST_AXES
         && map.sizes.len() == map.strides.len() + 1
-        && map.sizes.len() == map.batches.len() + 2;
+        && map.sizes.len() == beside + 2
+        && map.window.as_ref().is_none_or(is_window);
     (!(is_read && is_box && has_axes)).then(|| format!("its map of {buffer} is none of an operand"))
+}
+
+/// Whether the engine moves windows so.
+fn is_window(window: &Window) -> bool {
+    let Window { lower, upper, steps } = window;
+    let axes = steps.len();
+    let are_steps = steps.iter().all(|step| (1..=MOST_STEP).contains(step));
+    let corners = lower.iter().chain(upper);
+    let are_near = || corners.into_iter().all(|corner| corners_of(axes).contains(corner));
+    lower.len() == axes && upper.len() == axes && (1..=3).contains(&axes) && are_steps && are_near()
 }

@@ -155,9 +155,9 @@ fn every_type_of_argument_goes_through_all_text_forms() {
     assert_eq!(schedule::verify(&scheduled), Vec::<String>::new());
     let text = schedule::text::print(&scheduled);
     assert_eq!(schedule::text::print(&schedule::text::parse(&text).expect("it parses")), text);
-    let plan = codegen::run::of_schedule(&scheduled, &graph.ranges());
-    let text = codegen::run::text::print(&plan);
-    assert_eq!(codegen::run::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), plan);
+    let plan = runplan::of_schedule(&scheduled, &graph.ranges());
+    let text = runplan::text::print(&plan);
+    assert_eq!(runplan::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), plan);
     assert!(text.contains("\"operator `mylib::f` at m.py:7 in forward: f(x)\""), "{text}");
 }
 

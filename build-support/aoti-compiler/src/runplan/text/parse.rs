@@ -1,15 +1,16 @@
 //! Parses run plans. Kernels and failures exist when they are mentioned.
 
-use crate::codegen::functions::FunctionId;
-use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
-    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
-};
-use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
 use crate::kernels::Scratch;
 use crate::loops::KernelId;
+use crate::runplan::weights::Expansion;
+use crate::runplan::{
+    Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
+    KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written,
+};
+use crate::schedule::FunctionId;
 use crate::schedule::memory::LateId;
+use crate::schedule::text::parse_window;
 use crate::symbolic::{Expr, Symbol};
 use crate::text::{Cursor, SyntaxError};
 
@@ -241,7 +242,8 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("boxes")?;
         let extents: Result<[i64; 2], _> = self.cursor.integers()?.try_into();
         let extents = extents.map_err(|_| self.cursor.error("a box has two dimensions"))?;
-        Ok(Map { tensor, sizes, strides, extents })
+        let window = parse_window(&mut self.cursor)?;
+        Ok(Map { tensor, sizes, strides, extents, window })
     }
 
     fn product(&mut self) -> Result<Product, SyntaxError> {

@@ -4,23 +4,27 @@
 //! Every address and every condition is decided here. A printer makes C++ calls of a plan, or a driver's launches, and
 //! decides nothing. Knows neither kernels' insides nor any language.
 
-mod cpp;
-mod late;
+mod group_panels;
+mod group_tiles;
+pub(crate) mod late;
+pub mod pack;
 mod plan;
 #[cfg(test)]
 mod tests;
 pub mod text;
+pub(crate) mod weights;
 
-pub(super) use cpp::{Callees, run_body, run_functions};
 pub use plan::of_schedule;
-pub(super) use plan::{Library, Operands, Planned, fixed_bytes, plan, plan_with};
+pub(crate) use plan::{Planned, fixed_bytes, plan, plan_with};
+pub use weights::WeightsBlob;
 
-use super::functions::FunctionId;
-use super::weights::{Expansion, expanded_bytes};
+use self::weights::{Expansion, expanded_bytes};
 use crate::dtype::DType;
 use crate::graph::{Collective, Guard, Origin};
 use crate::kernels::Scratch;
+use crate::kernels::gemm::tensor_map::Window;
 use crate::loops::KernelId;
+use crate::schedule::FunctionId;
 use crate::schedule::memory::LateId;
 use crate::symbolic::{Expr, Interval, Symbol};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
@@ -202,6 +206,8 @@ pub struct Map {
     pub strides: Vec<Expr>,
     /// Elements of a box along the first two axes; one along the others.
     pub extents: [i64; 2],
+    /// How the windows of a convolution move over it.
+    pub window: Option<Window>,
 }
 
 /// A matrix product as a library computes it.
@@ -325,13 +331,13 @@ pub struct Expanded {
 
 impl RunPlan {
     /// Bytes of what a model makes of its weights.
-    pub(super) fn expanded_bytes(&self) -> u64 {
+    pub(crate) fn expanded_bytes(&self) -> u64 {
         let end = |last: &Expanded| (last.to + expanded_bytes(&last.form)).next_multiple_of(64);
         self.expansions.last().map_or(0, end)
     }
 
     /// Whether a run never waits for what its kernels write: then it launches the same each time.
-    pub(super) fn launches_only(&self) -> bool {
+    pub(crate) fn launches_only(&self) -> bool {
         self.actions.iter().all(|action| match action {
             Action::Launch(_) | Action::Exchange(_) => true,
             Action::Call(_)
@@ -345,7 +351,7 @@ impl RunPlan {
     }
 
     /// How many launches are given an address of the caller's, in a run that does nothing else.
-    pub(super) fn given_launches(&self) -> usize {
+    pub(crate) fn given_launches(&self) -> usize {
         let is_given = |pointer: &Pointer| match pointer.place {
             Place::Input(_) | Place::Output(_) | Place::State(_) => true,
             Place::Generator | Place::Weights(_) | Place::Expanded(_) | Place::Arena(_) | Place::Late(_) => {
@@ -367,33 +373,33 @@ impl RunPlan {
     }
 
     /// Pieces of memory that a run allocates.
-    pub(super) fn late(&self) -> usize {
+    pub(crate) fn late(&self) -> usize {
         late::count(&self.actions)
     }
 
     /// The products that a library may be asked for, in the order of their numbers.
-    pub(super) fn products(&self) -> impl Iterator<Item = &Product> {
+    pub(crate) fn products(&self) -> impl Iterator<Item = &Product> {
         let mut all = Vec::new();
         products_of(&self.actions, &mut all);
         all.into_iter()
     }
 
     /// The failures of which a function says more than is known here, and where it does.
-    pub(super) fn reports(&self) -> Vec<(FailureId, &Pointer)> {
+    pub(crate) fn reports(&self) -> Vec<(FailureId, &Pointer)> {
         let mut all = Vec::new();
         reports_of(&self.actions, &mut all);
         all
     }
 
     /// What ranks compute together.
-    pub(super) fn exchanges(&self) -> Vec<&Exchange> {
+    pub(crate) fn exchanges(&self) -> Vec<&Exchange> {
         let mut all = Vec::new();
         exchanges_of(&self.actions, &mut all);
         all
     }
 
     /// The sizes that each failure is about, whose values are told with it.
-    pub(super) fn failure_symbols(&self) -> SecondaryMap<FailureId, Vec<Symbol>> {
+    pub(crate) fn failure_symbols(&self) -> SecondaryMap<FailureId, Vec<Symbol>> {
         let mut symbols: SecondaryMap<FailureId, Vec<Symbol>> = SecondaryMap::new();
         for check in &self.checks {
             symbols[check.failure] = check.holds.condition.symbols().into_iter().collect();

@@ -340,18 +340,6 @@ fn pack_groups(
     Ok(packed)
 }
 
-/// Copies weights that are read unpacked as row-major f32: those of `conv_depthwise` and `conv_any`.
-pub fn widen_rows(w: &Source<'_>, rows: usize, cols: usize) -> Result<Vec<u8>, PackError> {
-    w.check(rows, cols)?;
-    let mut out = Vec::with_capacity(rows.checked_mul(cols).ok_or(PackError::TooLarge)?.saturating_mul(4));
-    for row in 0..rows {
-        for col in 0..cols {
-            out.extend_from_slice(&w.value(row, col).to_le_bytes());
-        }
-    }
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -470,9 +458,9 @@ mod tests {
     #[test]
     fn halves_widen_exactly() {
         let f16s: Vec<u8> = [0.5f32, -3.0].iter().flat_map(|&x| F16::from_f32(x).to_le_bytes()).collect();
-        assert_eq!(floats(&widen_rows(&rows(&f16s, Storage::F16, 2), 1, 2).unwrap()), [0.5, -3.0]);
+        assert_eq!(floats(&pack_product(&rows(&f16s, Storage::F16, 2), 1, 2).unwrap())[..2], [0.5, -3.0]);
         let bf16s: Vec<u8> = [2.0f32, 1e30].iter().flat_map(|&x| Bf16::from_f32(x).to_le_bytes()).collect();
-        assert_eq!(floats(&widen_rows(&rows(&bf16s, Storage::Bf16, 2), 1, 2).unwrap())[0], 2.0);
+        assert_eq!(floats(&pack_product(&rows(&bf16s, Storage::Bf16, 2), 1, 2).unwrap())[0], 2.0);
     }
 
     #[test]

@@ -1,12 +1,20 @@
 //! Lays constants out in the weights blob, in the forms that kernels read or that those are made of.
 
-use super::bundle::WeightsBlob;
 use super::{group_panels, group_tiles, pack};
 use crate::dtype::DType;
 use crate::graph::{Constant, ConstantId};
 pub(crate) use crate::kernels::{Expansion, Form, Packing};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+
+/// The weights blob: segments laid one after the other, each starting at a multiple of 64 bytes.
+#[derive(Clone, Default, Debug)]
+pub struct WeightsBlob {
+    /// (offset, content); offsets ascend and never overlap; gaps are zero.
+    pub segments: Vec<(u64, Bytes)>,
+    /// Whole length in bytes; a multiple of 64.
+    pub bytes: u64,
+}
 
 /// A constant in one form, placed in the blob.
 #[derive(Clone, Debug)]

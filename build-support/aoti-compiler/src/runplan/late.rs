@@ -135,7 +135,7 @@ pub(super) fn count(actions: &[Action]) -> usize {
 }
 
 /// Symbols that an amount of memory depends on.
-pub(super) fn symbols_of_scratch(scratch: &Scratch, symbols: &mut BTreeSet<Symbol>) {
+pub(crate) fn symbols_of_scratch(scratch: &Scratch, symbols: &mut BTreeSet<Symbol>) {
     let Scratch { shared, worker, units } = scratch;
     [shared, worker].into_iter().chain(units).for_each(|bytes| bytes.collect_symbols(symbols));
 }

@@ -1,8 +1,6 @@
 //! What a run has computed elsewhere: by functions of the user's project, and by several ranks together.
 
-use super::{
-    Action, Assert, Condition, Exchange, Expr, ExternKernel, Kernel, KernelId, KernelKind, Library, Planner,
-};
+use super::{Action, Assert, Condition, Exchange, Expr, ExternKernel, Kernel, KernelId, KernelKind, Planner};
 use crate::graph::{Collective, CollectiveKind};
 
 /// The line of the user's program that a kernel computes, as the end of a sentence; or nothing.
@@ -11,7 +9,7 @@ fn place_of(kernel: &Kernel) -> String {
     place.map_or_else(String::new, |place| format!(" at {place}"))
 }
 
-impl<F: Library> Planner<'_, F> {
+impl Planner<'_> {
     /// A run ends where a function of the user's project says that something went wrong.
     pub(super) fn succeeded(&mut self, id: KernelId) -> Option<Action> {
         let kernel = &self.program.kernels[id];

@@ -1,13 +1,14 @@
 //! Prints run plans.
 
-use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Condition, Exchange, Expanded, InitialState, KernelFacts, Launch,
-    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan,
-};
 use crate::graph::text::{
     bracketed, collective_text, guard_line, note_line, quoted, quoted_name, range_text,
 };
 use crate::kernels::Scratch;
+use crate::runplan::{
+    Action, Allocate, Assert, Call, Condition, Exchange, Expanded, InitialState, KernelFacts, Launch,
+    LaunchPart, Map, Place, Pointer, Product, Read, RunPlan,
+};
+use crate::schedule::text::window_text;
 
 /// The whole plan; [`super::parse`] gives it back.
 pub fn print(plan: &RunPlan) -> String {
@@ -134,9 +135,10 @@ fn part_text(part: LaunchPart) -> &'static str {
     }
 }
 
-fn map_text(Map { tensor, sizes, strides, extents }: &Map) -> String {
+fn map_text(Map { tensor, sizes, strides, extents, window }: &Map) -> String {
     let (sizes, strides, extents) = (bracketed(sizes), bracketed(strides), bracketed(extents));
-    format!(" map {} {sizes} by {strides} boxes {extents}", pointer(tensor))
+    let window = window.as_ref().map_or_else(String::new, window_text);
+    format!(" map {} {sizes} by {strides} boxes {extents}{window}", pointer(tensor))
 }
 
 fn product_text(product: &Product) -> String {

@@ -1,9 +1,6 @@
 //! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
-use super::{
-    Action, Allocate, Assert, Call, Condition, Exchange, Launch, Map, Place, Pointer, Read, RunPlan,
-};
 use crate::codegen::c_family::expr::{
     checked, condition as condition_text, scalar, symbol_name, worker_bytes,
 };
@@ -12,6 +9,12 @@ use crate::codegen::c_family::terms::type_name;
 use crate::codegen::foreign::{comment, literal};
 use crate::graph::{Collective, CollectiveKind, RankReduction};
 use crate::kernels::Scratch;
+use crate::kernels::gemm::tensor_map::Window;
+use crate::runplan::late::symbols_of_scratch;
+use crate::runplan::{
+    Action, Allocate, Assert, Call, Condition, Exchange, FailureId, Launch, Map, Place, Pointer, Read,
+    RunPlan,
+};
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
@@ -203,7 +206,7 @@ impl<C: Callees> Printer<'_, C> {
     }
 
     /// What the run returns for a failure: zero is success.
-    fn code(&self, failure: super::FailureId) -> usize {
+    fn code(&self, failure: FailureId) -> usize {
         debug_assert!(self.plan.failures.is_valid(failure), "plans name failures that they have");
         failure.as_u32() as usize + 1
     }
@@ -229,16 +232,20 @@ fn pointer(pointer: &Pointer) -> String {
     format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
 }
 
-fn map(Map { tensor, sizes, strides, extents: [inner, outer] }: &Map) -> String {
+fn map(Map { tensor, sizes, strides, extents: [inner, outer], window }: &Map) -> String {
     let list = |sizes: &[Expr]| sizes.iter().map(scalar).collect::<Vec<_>>().join(", ");
-    format!(
-        "tensor_map<{}>(run, {}, Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}})",
-        type_name(tensor.dtype),
-        pointer(tensor),
+    let boxes = format!(
+        "Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}}",
         sizes.len(),
         list(sizes),
         list(strides)
-    )
+    );
+    let windows = window.as_ref().map_or_else(String::new, |Window { lower, upper, steps }| {
+        let numbers = |own: &[i64]| own.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let [lower, upper, steps] = [lower, upper, steps].map(|own| numbers(own));
+        format!(", Windows<{}>{{{{{lower}}}, {{{upper}}}, {{{steps}}}}}", sizes.len() - 2)
+    });
+    format!("tensor_map<{}>(run, {}, {boxes}{windows})", type_name(tensor.dtype), pointer(tensor))
 }
 
 /// The sizes that the actions mention.
@@ -267,7 +274,7 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
             Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {
                 symbols.extend(guard.condition.symbols());
             }
-            Action::Allocate(Allocate { bytes, .. }) => super::late::symbols_of_scratch(bytes, symbols),
+            Action::Allocate(Allocate { bytes, .. }) => symbols_of_scratch(bytes, symbols),
             Action::Free(_) => {}
             Action::If { predicate, then, otherwise } => {
                 symbols_of_pointer(predicate, symbols);

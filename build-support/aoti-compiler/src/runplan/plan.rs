@@ -7,17 +7,15 @@ use super::{
     Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
     KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
-use crate::codegen::functions::{FunctionId, Functions};
-use crate::codegen::gpu;
-use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::kernels::gemm::library::library_product;
 use crate::kernels::launch::MapArgument;
-use crate::kernels::{self, LibraryProduct, PackedOperand, Scratch};
+use crate::kernels::{LibraryProduct, Scratch};
 use crate::loops::{BufferId, ExternKernel, Kernel, KernelId, KernelKind, Program, Step, Storage};
-use crate::schedule::Schedule;
+use crate::runplan::weights::{Expansion, Form, Layout, Packing};
 use crate::schedule::memory::{LateId, MemoryPlan};
+use crate::schedule::{Argument, Schedule};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use crate::target::Target;
 use indexmap::IndexMap;
@@ -26,47 +24,22 @@ use std::collections::BTreeSet;
 /// The form of constants that no kernel asks for in another.
 const PLAIN: Form = Form::Packed(Packing::Plain);
 
-/// The functions of a model's kernels, on the host or on a device.
-pub(in crate::codegen) trait Library {
-    /// The function of a kernel, new or one of equal text, and what it is given.
-    fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands;
-}
-
-/// A kernel's function and its operands.
-pub(in crate::codegen) struct Operands {
-    pub(in crate::codegen) function: FunctionId,
-    /// Buffers, in the order of the parameters, and where they begin, in elements.
-    pub(in crate::codegen) buffers: Vec<(BufferId, Expr)>,
-    /// Constants among them that are read in packed form.
-    pub(in crate::codegen) packed: Vec<PackedOperand>,
-    /// Sizes, which come after the buffers.
-    pub(in crate::codegen) sizes: Vec<Symbol>,
-    /// The functions of its launches, in order, and how they are launched; none on the host. All are given the same.
-    pub(in crate::codegen) launches: Vec<(FunctionId, kernels::launch::Launch)>,
-}
-
 /// A plan, and what was decided on the way.
-pub(in crate::codegen) struct Planned<F> {
-    pub(in crate::codegen) run: RunPlan,
-    pub(in crate::codegen) functions: F,
-    pub(in crate::codegen) layout: Layout,
+pub(crate) struct Planned {
+    pub(crate) run: RunPlan,
+    pub(crate) layout: Layout,
     /// Offsets of constants in the forms that kernels read, in the weights or in what a model makes of them.
     placements: IndexMap<(ConstantId, Form), u64>,
 }
 
 /// Plans the run of a schedule.
-pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned<Functions> {
-    plan_with(schedule, ranges, Functions::new(&schedule.program), Layout::default())
+pub(crate) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
+    plan_with(schedule, ranges, Layout::default())
 }
 
-/// Plans the run of a schedule whose kernels are functions of a library. Its constants go into the weights behind those that
+/// Plans the run of a schedule. Its constants go into the weights behind those that
 /// are there.
-pub(in crate::codegen) fn plan_with<F: Library>(
-    schedule: &Schedule,
-    ranges: &RangeTable,
-    functions: F,
-    layout: Layout,
-) -> Planned<F> {
+pub(crate) fn plan_with(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
     let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
         schedule,
@@ -77,7 +50,6 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         products: 0,
         planned: Planned {
             run: RunPlan { arena_bytes: memory.total_bytes.clone(), ..RunPlan::default() },
-            functions,
             layout,
             placements: IndexMap::new(),
         },
@@ -95,13 +67,10 @@ pub(in crate::codegen) fn plan_with<F: Library>(
 
 /// The plan alone, without the text of kernels.
 pub fn of_schedule(schedule: &Schedule, ranges: &RangeTable) -> RunPlan {
-    match schedule.target {
-        Target::Cpu(_) => plan(schedule, ranges).run,
-        Target::Gpu(_) => gpu::program::plan(schedule, ranges),
-    }
+    plan(schedule, ranges).run
 }
 
-struct Planner<'a, F> {
+struct Planner<'a> {
     schedule: &'a Schedule,
     program: &'a Program,
     memory: &'a MemoryPlan,
@@ -109,10 +78,10 @@ struct Planner<'a, F> {
     state_offsets: Vec<u64>,
     /// Products that a library may be asked for, so far.
     products: usize,
-    planned: Planned<F>,
+    planned: Planned,
 }
 
-impl<F: Library> Planner<'_, F> {
+impl Planner<'_> {
     fn checks(&mut self) {
         for guard in &self.program.guards {
             let failure = self.failure(self.guard_text(guard));
@@ -248,13 +217,14 @@ impl<F: Library> Planner<'_, F> {
 
     /// The call of a kernel or its launches, and the scratch that must be allocated for it.
     fn calls(&mut self, id: KernelId) -> (Vec<Action>, Option<(LateId, Scratch)>) {
-        let operands = self.planned.functions.add(self.schedule, id);
+        let called = &self.schedule.calls[id];
+        let launches = &self.schedule.launches[id];
         let bytes = &self.schedule.choices[id].scratch;
         let own = self.memory.late_scratch.get(&id).map(|late| (*late, bytes.clone()));
-        let scratch = own.as_ref().map(|(late, _)| *late).filter(|_| operands.launches.is_empty());
+        let scratch = own.as_ref().map(|(late, _)| *late).filter(|_| launches.is_empty());
         let mut tensors = Vec::new();
         // On a device it is an argument.
-        if operands.launches.iter().any(|(_, launch)| launch.takes_scratch) {
+        if launches.iter().any(|launch| launch.takes_scratch) {
             tensors.push(match &own {
                 Some((late, _)) => {
                     Pointer { dtype: DType::U8, place: Place::Late(*late), start: Expr::int(0) }
@@ -265,16 +235,17 @@ impl<F: Library> Planner<'_, F> {
         if let KernelKind::Extern(_) = self.program.kernels[id].kind {
             tensors.push(self.workspace());
         }
-        for (buffer, start) in &operands.buffers {
-            tensors.push(self.given(&operands, *buffer, start));
+        for Argument { buffer, start } in &called.arguments {
+            tensors.push(self.given(id, *buffer, start));
         }
         let call =
-            Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes.clone(), scratch };
-        if operands.launches.is_empty() {
-            return (vec![Action::Call(call)], own);
+            |function, tensors| Call { kernel: id, function, tensors, sizes: called.sizes.clone(), scratch };
+        if let ([function], []) = (called.functions.as_slice(), launches.as_slice()) {
+            return (vec![Action::Call(call(*function, tensors))], own);
         }
-        let last = operands.launches.len() - 1;
-        let launches = operands.launches.iter().enumerate().map(|(number, (function, launch))| {
+        let last = launches.len() - 1;
+        let launches = launches.iter().zip(&called.functions).enumerate();
+        let launches = launches.map(|(number, (launch, function))| {
             let part = match (number, last) {
                 (_, 0) => LaunchPart::Whole,
                 (0, _) => LaunchPart::First,
@@ -282,13 +253,13 @@ impl<F: Library> Planner<'_, F> {
                 _ => LaunchPart::Middle,
             };
             Action::Launch(Launch {
-                call: Call { function: *function, ..call.clone() },
+                call: call(*function, tensors.clone()),
                 grid: [launch.grid.clone(), Expr::int(1), Expr::int(1)],
                 block: [u32::try_from(launch.threads).expect("blocks have at most 1024 threads"), 1, 1],
                 shared: launch.shared.clone(),
                 stays: launch.persistent,
                 part,
-                maps: launch.maps.iter().map(|own| self.map(&operands, own)).collect(),
+                maps: launch.maps.iter().map(|own| self.map(id, own)).collect(),
                 product: self.product(id).map(Box::new),
             })
         });
@@ -296,19 +267,20 @@ impl<F: Library> Planner<'_, F> {
     }
 
     /// A buffer as a kernel is given it, from an element on.
-    fn given(&mut self, operands: &Operands, buffer: BufferId, start: &Expr) -> Pointer {
-        let packed = operands.packed.iter().find(|packed| packed.buffer == buffer);
+    fn given(&mut self, id: KernelId, buffer: BufferId, start: &Expr) -> Pointer {
+        let packed = self.schedule.choices[id].packed.iter().find(|packed| packed.buffer == buffer);
         let pointer = self.pointer(buffer, packed.map_or(&PLAIN, |packed| &packed.form));
         let size = i64::try_from(pointer.dtype.size()).expect("elements are small");
         Pointer { start: start * size, ..pointer }
     }
 
-    fn map(&mut self, operands: &Operands, own: &MapArgument) -> Map {
+    fn map(&mut self, id: KernelId, own: &MapArgument) -> Map {
         Map {
-            tensor: self.given(operands, own.buffer, &own.map.start),
+            tensor: self.given(id, own.buffer, &own.map.start),
             sizes: own.map.sizes.clone(),
             strides: own.map.strides.clone(),
             extents: own.extents,
+            window: own.map.window.clone(),
         }
     }
 
@@ -425,7 +397,7 @@ impl<F: Library> Planner<'_, F> {
 }
 
 /// Bytes of a buffer of fixed size.
-pub(in crate::codegen) fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
+pub(crate) fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
     let buffer = &program.buffers[id];
     let count = Expr::product(&buffer.shape).as_int().unwrap_or(0);
     u64::try_from(count).unwrap_or(0) * buffer.dtype.size() as u64
@@ -447,7 +419,7 @@ fn state_offsets(program: &Program) -> Vec<u64> {
 
 impl RunPlan {
     /// Bytes of the caller's state.
-    pub(in crate::codegen) fn state_bytes(&self) -> u64 {
+    pub(crate) fn state_bytes(&self) -> u64 {
         self.states.iter().map(|state| (state.offset + state.bytes).next_multiple_of(64)).max().unwrap_or(0)
     }
 }
