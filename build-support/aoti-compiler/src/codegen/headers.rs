@@ -73,6 +73,7 @@ headers![
     "gpu/unit_fill.h",
     "gpu/unit_roles.h",
     "gpu/units.h",
+    "gpu/unpack.h",
     "gpu/windows.h",
     "host.h",
     "interleave.h",

@@ -234,12 +234,8 @@ fn pointer(pointer: &Pointer) -> String {
 
 fn map(Map { tensor, sizes, strides, extents: [inner, outer], window }: &Map) -> String {
     let list = |sizes: &[Expr]| sizes.iter().map(scalar).collect::<Vec<_>>().join(", ");
-    let boxes = format!(
-        "Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}}",
-        sizes.len(),
-        list(sizes),
-        list(strides)
-    );
+    let boxes =
+        format!("Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}}", sizes.len(), list(sizes), list(strides));
     let windows = window.as_ref().map_or_else(String::new, |Window { lower, upper, steps }| {
         let numbers = |own: &[i64]| own.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let [lower, upper, steps] = [lower, upper, steps].map(|own| numbers(own));

@@ -189,15 +189,19 @@ pub(super) fn convolution(
                 .find(divides)
                 .unwrap_or(1);
             let [first, second] = maps(launch);
-            let operands =
-                [weights(parameters, conv, index, "m", first), pixel_operand(parameters, conv, index, second)];
+            let operands = [
+                weights(parameters, conv, index, "m", first),
+                pixel_operand(parameters, conv, index, second),
+            ];
             let inside = epilogue(parameters, &stage, pixel);
             over_pixels(&template(tile, lanes, conv.dtype, false), operands, index, &names, &pixels, &inside)
         }
         Channels::Last => {
             let [first, second] = maps(launch);
-            let operands =
-                [pixel_operand(parameters, conv, index, first), weights(parameters, conv, index, "n", second)];
+            let operands = [
+                pixel_operand(parameters, conv, index, first),
+                weights(parameters, conv, index, "n", second),
+            ];
             let inside = epilogue(parameters, &stage, conv.channel().symbol);
             over_channels(
                 &template(tile, (tile.by.row().lanes)(conv.dtype), conv.dtype, false),
@@ -231,7 +235,13 @@ fn maps(launch: &Launch) -> [Option<&'static str>; 2] {
 }
 
 /// The operand of weights, of which a group has `rows` rows.
-fn weights(parameters: &Parameters, conv: &Convolution, index: &str, rows: &str, map: Option<&str>) -> String {
+fn weights(
+    parameters: &Parameters,
+    conv: &Convolution,
+    index: &str,
+    rows: &str,
+    map: Option<&str>,
+) -> String {
     let (element, w) = (type_name(conv.dtype), parameters.buffer(conv.weight));
     if conv.conv.transposed {
         format!("TransposedWeights<{element}, {index}>{{{w}, shape, batch}}")

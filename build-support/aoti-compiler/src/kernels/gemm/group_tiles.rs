@@ -2,14 +2,20 @@
 
 use super::loads::has_whole_rows;
 use super::{Code, OnGpus, Site, Tiling, launch, packed_groups, tiles};
+use crate::constants;
 use crate::cost::Cost;
 use crate::dtype::DType;
 use crate::halves::{Bf16, F16};
 use crate::kernels::launch::Launch;
-use crate::kernels::mapping::Tile;
+use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
 use crate::kernels::{self, Algorithm, Form, GroupTiles, Packing, Scratch};
 use crate::loops::{MatMul, Program};
 use crate::target::{GpuTarget, Target};
+
+/// Bytes of a block of numbers and scales of which less are on their way.
+const LARGE_BLOCK: i64 = 1280;
+/// Warps of a block, each of which has blocks on their way.
+const WARPS: i64 = constants::SKINNY_THREADS / 32;
 
 pub(crate) static GROUP_TILES: Algorithm = Algorithm {
     word: "gemm.group-tiles",
@@ -29,7 +35,7 @@ pub(crate) static GROUP_TILES: Algorithm = Algorithm {
         gpus: Some(OnGpus {
             tiles: |program, matmul, index, gpu| {
                 let groups = tiles_of(program, matmul).expect("it is for products with such weights");
-                tiles::of_grouped_product(program, (matmul, &groups), index, gpu)
+                tiles::with_groups(program, (matmul, Some(&groups)), index, gpu)
             },
             launch,
         }),
@@ -45,10 +51,21 @@ pub(crate) fn few_in_run(
     groups: &GroupTiles,
 ) -> Option<Tile> {
     let [row, _] = matmul.axes.as_slice() else { return None };
-    let few = tiles::of_few_grouped(groups, tile.index);
+    let few = of_few_rows(groups, tile.index);
     let is_shared = tile.threads == few.threads && tile.copiers == 0 && tile.blocks == 1;
     let is_open = row.extent.as_int().is_none() && !tile.by.row().is_of_few;
     (is_open && is_shared && has_whole_rows(program, matmul)).then_some(few)
+}
+
+/// A tile of a few rows with numbers in groups, and the shared memory of its blocks (`kGroupedBytes` of `gpu/groups.h`).
+pub(super) fn of_few_rows(groups: &GroupTiles, index: IndexWidth) -> Tile {
+    let block = groups.block_bytes() as i64;
+    let places = if block > LARGE_BLOCK { 3 } else { 4 };
+    let shared = places * block * WARPS;
+    Tile {
+        shared,
+        ..tiles::plain(Multiplier::FewGroups, GpuTarget::SKINNY_ROWS, constants::SKINNY_COLUMNS, index)
+    }
 }
 
 /// As that of other tiles, with as many blocks and as much memory as a few rows take where a run may have no more.

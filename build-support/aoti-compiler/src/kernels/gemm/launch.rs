@@ -47,7 +47,8 @@ fn maps_of_convolution(program: &Program, conv: &Convolution, tile: &Tile) -> Ve
         unreachable!("there are copiers where operands have maps")
     };
     let depth = ROW_BYTES / conv.dtype.size() as i64;
-    let argument = |buffer: BufferId, map: TensorMap, outers: i64| MapArgument { buffer, map, extents: [depth, outers] };
+    let argument =
+        |buffer: BufferId, map: TensorMap, outers: i64| MapArgument { buffer, map, extents: [depth, outers] };
     match conv.output_channels {
         Channels::First => {
             vec![argument(conv.weight, weights, tile.rows), argument(conv.input, pixels, tile.columns)]

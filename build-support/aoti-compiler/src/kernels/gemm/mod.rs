@@ -4,6 +4,7 @@ mod any;
 mod general;
 mod general_units;
 pub(crate) mod group_tiles;
+mod kind;
 pub(super) mod launch;
 pub(crate) mod library;
 mod loads;

@@ -4,10 +4,11 @@
 //! gives every multiprocessor a tile is taken.
 
 use crate::constants;
-use crate::dtype::DType;
 use crate::kernels::GroupTiles;
 use crate::kernels::conv::brought;
 use crate::kernels::conv::windows::{WindowBlock, window_blocks};
+use crate::kernels::gemm::group_tiles::of_few_rows;
+use crate::kernels::gemm::kind::Kind;
 use crate::kernels::gemm::loads::{has_whole_rows, is_of_whole_loads};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
@@ -31,8 +32,6 @@ const SEVERAL_TILES: i64 = 133;
 const THREADS: i64 = constants::SKINNY_THREADS;
 /// Shared memory that is left to what templates declare.
 const KEPT_FREE: i64 = 6 * 1024;
-/// Bytes of a block of numbers and scales of which less are on their way.
-const LARGE_BLOCK: i64 = 1280;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
@@ -185,40 +184,6 @@ impl UnitTile {
     }
 }
 
-/// Numbers as matrix units see them.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    /// Multiplied as they are, summed in `f32`.
-    Halves,
-    /// `f32`, as sums of narrower numbers.
-    Split,
-    /// `f32` that may be rounded to TF32.
-    Rounded,
-    /// Others, of which units know nothing.
-    Other,
-}
-
-impl Kind {
-    fn of(dtype: DType, may_round: bool) -> Kind {
-        match dtype {
-            DType::F16 | DType::Bf16 => Kind::Halves,
-            DType::F32 if may_round => Kind::Rounded,
-            DType::F32 => Kind::Split,
-            DType::Bool
-            | DType::U8
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::F8(_)
-            | DType::F64 => Kind::Other,
-        }
-    }
-}
-
 /// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
 struct Contraction {
     batches: Expr,
@@ -252,17 +217,8 @@ pub(in crate::kernels) fn of_product(
     with_groups(program, (matmul, None), index, target)
 }
 
-/// The same of a product with weights in groups.
-pub(super) fn of_grouped_product(
-    program: &Program,
-    (matmul, groups): (&MatMul, &GroupTiles),
-    index: IndexWidth,
-    target: &GpuTarget,
-) -> Vec<Tile> {
-    with_groups(program, (matmul, Some(groups)), index, target)
-}
-
-fn with_groups(
+/// The same of a product that may have weights in groups.
+pub(super) fn with_groups(
     program: &Program,
     (matmul, groups): (&MatMul, Option<&GroupTiles>),
     index: IndexWidth,
@@ -285,20 +241,12 @@ fn with_groups(
             } else {
                 own == Kind::Halves && is_of_whole_loads(program, matmul)
             },
-        groups: groups.map(|groups| of_few_grouped(groups, index)),
+        groups: groups.map(|groups| of_few_rows(groups, index)),
         gathers: false,
         is_brought: groups.is_none() && is_brought_product(program, matmul, target),
         is_convolution: false,
     };
     candidates(&contraction, index, target)
-}
-
-/// A tile of a few rows with numbers in groups, and the shared memory of its blocks (`kGroupedBytes` of `gpu/groups.h`).
-pub(super) fn of_few_grouped(groups: &GroupTiles, index: IndexWidth) -> Tile {
-    let block = groups.block_bytes() as i64;
-    let places = if block > LARGE_BLOCK { 3 } else { 4 };
-    let shared = places * block * (THREADS / SIDE_BY_SIDE);
-    Tile { shared, ..plain(Multiplier::FewGroups, NARROW, FEW_COLUMNS, index) }
 }
 
 /// In large tiles matrix units take both operands as they are in memory.
@@ -398,7 +346,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
 }
 
 /// A tile of ordinary units.
-fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
+pub(super) fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
     Tile { by, rows, columns, threads: THREADS, copiers: 0, blocks: 1, heads: 1, shared: 0, index }
 }
 
@@ -434,7 +382,8 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
         None
     } else if contraction.tiles(1, 1).is_none() {
         let is_product = contraction.kind == Kind::Halves && !contraction.is_convolution;
-        let typical = if is_product && contraction.is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS };
+        let typical =
+            if is_product && contraction.is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS };
         tiles.iter().skip(typical).find(fits)
     } else {
         tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))
