@@ -81,10 +81,9 @@ fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = rename(graph, &options.names)?;
     refuse_functions_on_gpus(&graph, options)?;
     let graph = if options.named_weights { graph } else { passes::freeze(graph) };
-    // One graph serves all targets, and GPUs have no code for products of bytes, or of integers in groups.
-    let graph =
-        if options.gpus.is_empty() { passes::fold_groups(passes::quantised_products(graph)) } else { graph };
-    let mut graph = passes::optimize(graph);
+    // One graph serves all targets, and GPUs have no code for products of bytes.
+    let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
+    let mut graph = passes::optimize(passes::fold_groups(graph));
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     Ok(graph)

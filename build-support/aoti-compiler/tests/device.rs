@@ -30,6 +30,8 @@ mod integers;
 mod order;
 #[path = "device/places.rs"]
 mod places;
+#[path = "device/quantised.rs"]
+mod quantised;
 #[path = "device/repeated.rs"]
 mod repeated;
 #[path = "device/scatters.rs"]
@@ -471,17 +473,18 @@ fn products_of_few_rows_read_what_is_stored_narrow() {
         let function = functions.iter().find(|text| text.contains(&format!(" {name}(Run run")));
         let function = function.unwrap_or_else(|| panic!("no kernel `{name}` in\n{text}"));
         // The second operand is the right one.
-        let operand = function.split("Strided<").nth(2).expect("a product has two operands");
+        let operand = function.split("Strided<").nth(2).or_else(|| function.split("Grouped<").nth(1));
+        let operand = operand.expect("a product has two operands");
         operand.split('>').next().expect("a type").replace(", u32", "").replace(", i32", "")
     };
     let expected = [
-        ("k_one", "i8, true"),
+        ("k_one", "bf16, 4, 0, 4"),
         ("k_few", "i8, true"),
         ("k_skinny", "f32, false"),
         ("k_whole", "i8, true"),
         ("k_plain", "bf16, true"),
         ("k_eighth", "f8e4m3fn, false"),
-        ("k_units", "i8, true"),
+        ("k_units", "f16, 4, 0, 4"),
         ("k_half", "f16, true"),
         ("k_groups", "i8, false"),
     ];

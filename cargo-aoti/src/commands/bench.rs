@@ -163,13 +163,9 @@ fn bench(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let inputs = super::run::inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let threads = usize::from(arguments.threads);
-    let pool;
-    let executor: &dyn Executor = if threads == 1 {
-        &Inline
-    } else {
-        pool = ThreadPool::new(threads);
-        &pool
-    };
+    let executor: Box<dyn Executor> =
+        if threads == 1 { Box::new(Inline) } else { Box::new(ThreadPool::new(threads)) };
+    let executor = &*executor;
     let limit = Duration::from_secs_f64(arguments.secs);
     let (mut micros, others) = if device.is_cpu() {
         (measure(&model, &info, &views, executor, limit)?, None)

@@ -121,8 +121,7 @@ fn a_build_script_says_what_a_table_can() {
         models: vec![digits, Model::new("same", folder.path().join("m/d.pt2"))],
         devices: vec!["cpu".to_owned(), "cuda".to_owned()],
         cpu: vec!["x86-64-v3".to_owned()],
-        cuda: vec!["sm_90a".to_owned()],
-        rocm: Vec::new(),
+        gpus: [(Device::Cuda, vec!["sm_90a".to_owned()])].into(),
         tf32: Some(Tf32 { matmul: true, conv: true }),
         libraries: vec!["cublaslt".to_owned()],
         toolchains: BTreeMap::new(),
@@ -218,7 +217,7 @@ fn mistakes_of_a_build_script_are_told_at_once() {
             Model::new("my_net", "m/d.pt2"),
         ],
         cpu: vec!["x86_64".to_owned()],
-        cuda: vec!["sm_80".to_owned()],
+        gpus: [(Device::Cuda, vec!["sm_80".to_owned()])].into(),
         ..Script::default()
     };
     let problems = Manifest::empty().with_script(script, folder.path()).unwrap_err().0;

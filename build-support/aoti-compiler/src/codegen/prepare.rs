@@ -118,7 +118,7 @@ fn pieces(
         };
         let (form, numbers) = match placed.packing {
             // What a run may replace has no groups.
-            Packing::Plain | Packing::ProductGroups { .. } => ("kPlain", vec![]),
+            Packing::Plain | Packing::ProductGroups { .. } | Packing::GroupTiles(_) => ("kPlain", vec![]),
             Packing::Product { offset, row_stride, col_stride, k, n, narrow } => (
                 if narrow { "kNarrowProduct" } else { "kProduct" },
                 vec![offset, row_stride, col_stride, k, n],

@@ -1,6 +1,7 @@
 //! Constants that were made by scaling whole numbers, runs of which share a scale: what a program dequantises when it is compiled.
 
-/// What a constant of `f32` was made of: each element is an integer, converted, times the scale of its run.
+/// What a constant of floats was made of: each element is an integer, converted, times the scale of its run. Products of halves are
+/// rounded to their type, once.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Groups {
     /// The integers, in the order of the elements.
@@ -35,6 +36,27 @@ impl Groups {
         }
         let scales = scales.iter().step_by(run).map(|scale| *scale as f32).collect();
         Some(Groups { integers, run, scales })
+    }
+
+    /// Of whole numbers that are converted, and not scaled.
+    pub fn plain(integers: &[f64]) -> Option<Groups> {
+        Groups::of(integers, &vec![1.0; integers.len()])
+    }
+
+    /// Whether the scale of each run has a value of its own beside one.
+    pub fn is_scaled(&self) -> bool {
+        self.scales.iter().any(|scale| *scale != 1.0)
+    }
+
+    /// The elements of a group, and the bits of a number, where columns of `k` elements that lie one after the other consist of groups of
+    /// so many, a multiple of `least`; signed bytes hold what numbers of four bits are counted from.
+    pub fn in_columns(&self, k: usize, least: usize) -> Option<(usize, usize)> {
+        let rows = if self.run.is_multiple_of(k.max(1)) { k } else { self.run };
+        let divides = rows > 0 && rows.is_multiple_of(least) && k.is_multiple_of(rows);
+        let bits = if divides { self.bits(rows)? } else { return None };
+        let is_small = |group: &[i16]| group.iter().min().is_some_and(|number| i8::try_from(*number).is_ok());
+        let bits = if self.integers.chunks(rows).all(is_small) { bits } else { 8 };
+        Some((rows, bits))
     }
 
     /// The bits of a number in which those of each group of so many elements fit, counted from the least of them.

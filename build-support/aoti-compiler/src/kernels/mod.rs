@@ -26,7 +26,8 @@ pub use gemm::library::{LibraryMatrix, LibraryProduct};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, row_bytes};
 pub(crate) use shared_panels::{read_panels, share_panels};
-pub use weight_form::{Expansion, Form, PackedOperand, Packing};
+pub(crate) use weight_form::group_tiles;
+pub use weight_form::{Expansion, Form, GroupTiles, PackedOperand, Packing};
 
 use self::launch::Launches;
 use self::mapping::GpuMapping;

@@ -3,6 +3,7 @@
 
 use crate::constants;
 use crate::loops::BufferId;
+use crate::target::GpuTarget;
 
 /// Bytes of a row of a panel (`kPanelBytes` of `tile.h`).
 pub(super) const PANEL_BYTES: i64 = constants::PANEL_BYTES;
@@ -52,6 +53,8 @@ pub enum Packing {
         /// Bits of a number.
         bits: usize,
     },
+    /// The same for GPUs.
+    GroupTiles(GroupTiles),
     /// Rows of convolution weights.
     Conv {
         /// Groups.
@@ -103,6 +106,39 @@ pub enum Packing {
         /// Elements of a kernel in one channel.
         taps: usize,
     },
+}
+
+/// Blocks of whole numbers of a few bits, scaled in groups along the depth, as threads of a GPU take them (`gpu/groups.h`): all of a
+/// constant with [`Groups`](crate::graph::Groups), whose columns lie one after the other.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct GroupTiles {
+    /// Rows.
+    pub k: usize,
+    /// Columns.
+    pub n: usize,
+    /// Rows of a group.
+    pub rows: usize,
+    /// Bits of a number.
+    pub bits: usize,
+    /// Bytes of a scale: two for one of the constant's own type.
+    pub scale: usize,
+}
+
+impl GroupTiles {
+    /// Depths of a block, so many of a step, that have a scale of their own (`kOwn`).
+    pub(crate) fn depths_of_factor(&self, step: usize) -> usize {
+        [step, step / 2]
+            .into_iter()
+            .find(|depths| self.rows.is_multiple_of(*depths))
+            .unwrap_or(GpuTarget::GROUP_RUN)
+    }
+
+    /// Bytes of a block (`kBlockBytes`): 1024 of numbers, and what the groups of 16 columns are made with.
+    pub(crate) fn block_bytes(&self) -> usize {
+        let step = 512 / self.bits;
+        let factors = if self.rows == self.k { 0 } else { step / self.depths_of_factor(step) };
+        1024 + factors * 16 * if self.scale == 2 { 4 } else { 8 }
+    }
 }
 
 /// A form that takes more memory than what it is made of: weights are stored without it, and a model makes it when it is
@@ -187,4 +223,12 @@ pub struct PackedOperand {
     pub buffer: BufferId,
     /// The form.
     pub form: Form,
+}
+
+/// The tiles of groups among the forms of a product's operands.
+pub(crate) fn group_tiles(packed: &[PackedOperand]) -> Option<&GroupTiles> {
+    packed.iter().find_map(|operand| match &operand.form {
+        Form::Packed(Packing::GroupTiles(tiles)) => Some(tiles),
+        Form::Packed(_) | Form::Expanded(_) => None,
+    })
 }

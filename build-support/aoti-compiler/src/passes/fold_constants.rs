@@ -6,10 +6,11 @@
 
 use super::derive;
 use super::rewrite::{everywhere, rewrite};
-use crate::dtype::DType;
+use crate::dtype::{Category, DType};
 use crate::graph::{
     BinaryOp, Constant, Graph, Groups, Node, Op, OpClass, Origin, Output, OutputRole, ValueId,
 };
+use crate::halves::{Bf16, F16};
 use crate::interpret::{Tensor, evaluate};
 use crate::symbolic::{Expr, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -72,15 +73,28 @@ fn evaluate_all(
         }
         let recipe = alone(graph, &producers, node);
         if let Ok(tensors) = evaluate(&recipe, &[]) {
+            let groups = groups.filter(|groups| makes(groups, &tensors[0]));
             results.insert(node.outputs[0], Folded { recipe, tensors, groups });
         }
     }
     results
 }
 
-/// What a node scales, if that is integers by scales that runs of them share, and no run replaces any of it.
+/// What a node scales, if that is integers by scales that runs of them share, and no run replaces any of it. Where it only rounds
+/// or reshapes what another one scales, the elements tell whether they are still these.
 fn groups(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Groups> {
-    if node.op != Op::Binary(BinaryOp::Mul) || graph.ty(node.outputs[0]).dtype != DType::F32 {
+    let dtype = graph.ty(node.outputs[0]).dtype;
+    if dtype != DType::F32 && !dtype.is_half() {
+        return None;
+    }
+    let mut node = node;
+    while matches!(node.op, Op::View(_))
+        || (node.op == Op::Cast && graph.ty(node.inputs[0]).dtype.category() == Category::Float)
+    {
+        node = &graph.nodes[producers[node.inputs[0].index()]?];
+    }
+    let is_converted = node.op == Op::Cast && graph.ty(node.inputs[0]).dtype.category() == Category::Int;
+    if node.op != Op::Binary(BinaryOp::Mul) && !is_converted {
         return None;
     }
     let factor = |value: ValueId| {
@@ -88,8 +102,28 @@ fn groups(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Gro
         let is_final = recipe.constants.values().all(Constant::is_fixed);
         is_final.then(|| evaluate(&recipe, &[]).ok()).flatten().map(|tensors| tensors[0].to_f64())
     };
-    let (a, b) = (factor(node.inputs[0])?, factor(node.inputs[1])?);
+    let a = factor(node.inputs[0])?;
+    if is_converted {
+        return Groups::plain(&a);
+    }
+    let b = factor(node.inputs[1])?;
     Groups::of(&a, &b).or_else(|| Groups::of(&b, &a))
+}
+
+/// Whether a tensor's elements are what is made of these groups.
+fn makes(groups: &Groups, tensor: &Tensor) -> bool {
+    let made = groups.integers.iter().enumerate().map(|(at, integer)| {
+        let product = f32::from(*integer) * groups.scales[at / groups.run];
+        if tensor.dtype() == DType::F16 {
+            F16::from_f32(product).to_f32()
+        } else if tensor.dtype() == DType::Bf16 {
+            Bf16::from_f32(product).to_f32()
+        } else {
+            product
+        }
+    });
+    let elements = tensor.to_f64();
+    elements.len() == groups.integers.len() && made.zip(elements).all(|(own, other)| f64::from(own) == other)
 }
 
 /// Positions of the nodes to evaluate.

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::graph::{Builder, Constant, ConstantSource, Graph, Node, Op, OutputRole, ValueId};
 use crate::interpret::{Tensor, cast};
 use crate::symbolic::Expr;
-use crate::target::Target;
+use crate::target::{GpuTarget, Target, Vendor};
 
 /// Elements from which on a weight is worth it: others are near whatever happens.
 const LEAST_ELEMENTS: i64 = 4096;
@@ -30,6 +30,19 @@ pub fn store_gemv_weights(graph: Graph, target: &Target) -> Graph {
             Some(vec![rewriter.builder.matmul(node.inputs[0], right).ok()?])
         });
     })
+}
+
+/// Whether the target reads a constant, of rows that are columns of a product, as numbers of a few bits.
+fn has_groups(constant: &Constant, view: &Option<(Vec<Expr>, Vec<Expr>)>, target: &Target) -> bool {
+    let (Target::Gpu(gpu), Some((_, sizes)), Some(groups)) = (target, view, &constant.groups) else {
+        return false;
+    };
+    let [.., depth, columns] = sizes.as_slice() else { return false };
+    let Some(k) = depth.as_int().and_then(|depth| usize::try_from(depth).ok()) else { return false };
+    let is_whole = (depth * columns).is(constant.sizes.iter().product());
+    // Bytes that are not scaled have code of their own, which is faster where no matrix units multiply them.
+    let is_faster = groups.is_scaled() || gpu.vendor == Vendor::Nvidia;
+    is_whole && is_faster && groups.in_columns(k, GpuTarget::GROUP_RUN).is_some()
 }
 
 fn is_worth_it(constant: &Constant) -> bool {
@@ -127,6 +140,9 @@ impl Weight {
         }
         let Op::Constant(id) = rewriter.op(value)? else { return None };
         let constant = builder.graph().constants[*id].clone();
+        if has_groups(&constant, &view, target) {
+            return None;
+        }
         let in_order = target.reads_in_order(rows, dtype);
         let turns = in_order && view.is_none() && constant.sizes.len() == 2 && is_worth_it(&constant);
         let is_matrix = |coords: &[Expr]| {
@@ -184,7 +200,6 @@ mod tests {
     use crate::graph::verify;
     use crate::interpret::evaluate;
     use crate::passes::{dce, optimize};
-    use crate::target::GpuTarget;
 
     fn gpu() -> Target {
         Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"))

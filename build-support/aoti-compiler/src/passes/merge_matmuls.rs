@@ -101,7 +101,9 @@ impl Uses<'_> {
             return below.is_none().then(|| (id, Some(coords.clone())));
         }
         let Op::Constant(id) = node.op else { return None };
-        Some((id, None))
+        // Numbers of a few bits are read as they are: joined weights would be wider.
+        let groups = self.graph.constants[id].groups.as_ref();
+        groups.is_none_or(|groups| !groups.is_scaled()).then_some((id, None))
     }
 
     /// The only node that reads a value, if it is no output.

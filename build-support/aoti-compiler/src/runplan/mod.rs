@@ -5,6 +5,7 @@
 //! decides nothing. Knows neither kernels' insides nor any language.
 
 mod group_panels;
+mod group_tiles;
 pub(crate) mod late;
 pub mod pack;
 mod plan;

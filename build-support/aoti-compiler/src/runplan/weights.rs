@@ -1,6 +1,6 @@
 //! Lays constants out in the weights blob, in the forms that kernels read or that those are made of.
 
-use super::{group_panels, pack};
+use super::{group_panels, group_tiles, pack};
 use crate::dtype::DType;
 use crate::graph::{Constant, ConstantId};
 pub(crate) use crate::kernels::{Expansion, Form, Packing};
@@ -138,6 +138,10 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::ProductGroups { k, n, rows, bits } => {
             let groups = constant.groups.as_ref().expect("the form is of constants with groups");
             return group_panels::pack(groups, [*k, *n, *rows, *bits]).into();
+        }
+        Packing::GroupTiles(form) => {
+            let groups = constant.groups.as_ref().expect("the form is of constants with groups");
+            return group_tiles::pack(groups, constant.dtype, form).into();
         }
         Packing::ProductWords { offset, row_stride, col_stride, k, n } => {
             pack::pack_product_words(&source(*offset, *row_stride, *col_stride), *k, *n)

@@ -15,7 +15,6 @@ use super::memory::largest_scratch;
 use super::{calls, text};
 use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
-use crate::kernels::Selection;
 use crate::kernels::axis_ops::{self, RowBlock};
 use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
@@ -23,6 +22,7 @@ use crate::kernels::gemm::tiles::{is_brought_convolution, is_brought_product};
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
 };
+use crate::kernels::{Selection, group_tiles};
 use crate::loops::scatter::Scatter;
 use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, Storage};
 use crate::target::{GpuTarget, Target};
@@ -179,7 +179,7 @@ fn check_mapping(
                     GpuMapping::Tiles(tile),
                     KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Attention(_),
                 ) => {
-                    findings.extend(check_tile(schedule, kernel, tile, gpu));
+                    findings.extend(check_tile(schedule, (kernel, choice), tile, gpu));
                 }
                 (GpuMapping::Tiles(_), _) => {
                     findings.push("only contractions and attention have tiles".to_owned())
@@ -204,12 +204,20 @@ fn check_mapping(
     }
 }
 
-fn check_tile(schedule: &Schedule, kernel: &Kernel, tile: &Tile, gpu: &GpuTarget) -> Vec<String> {
+fn check_tile(
+    schedule: &Schedule,
+    (kernel, choice): (&Kernel, &Selection),
+    tile: &Tile,
+    gpu: &GpuTarget,
+) -> Vec<String> {
     let mut findings = vec![];
     if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
         findings.push("no block can have such a tile".to_owned());
     }
     findings.extend(check_units(schedule, kernel, tile.by, gpu));
+    if tile.by == Multiplier::FewGroups && group_tiles(&choice.packed).is_none() {
+        findings.push("it has no weights in groups".to_owned());
+    }
     if tile.by == Multiplier::Windows && !has_windows(&schedule.program, kernel, tile) {
         findings.push("it has no such windows".to_owned());
     }

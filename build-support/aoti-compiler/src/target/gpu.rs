@@ -170,6 +170,9 @@ impl GpuTarget {
     /// Rows of a product that take no longer than reading its right operand does, where units multiply them together.
     pub const SKINNY_ROWS: i64 = 16;
 
+    /// Depths that are multiplied at once with whole numbers of a few bits: groups of such consist of as many.
+    pub const GROUP_RUN: usize = 32;
+
     /// What holds on all of several architectures of one vendor; `None` where one is not known or of another vendor.
     pub fn common<S: AsRef<str>>(architectures: &[S]) -> Option<GpuTarget> {
         let all =

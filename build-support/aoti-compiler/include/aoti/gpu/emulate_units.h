@@ -144,6 +144,18 @@ template <bool Turned> inline void load_matrices(u32 *r, u32 address) {
   }
   memcpy(r, words, sizeof words);
 }
+template <class T, class Op> inline u32 of_pairs(u32 a, u32 b, const Op &op) {
+  const auto half = [](u32 word, int i) { return to_f32(T{u16(word >> 16 * i)}); };
+  T both[2];
+  for (int i = 0; i < 2; ++i) from_f32(both[i], op(half(a, i), half(b, i)));
+  return u32(both[0].bits) | u32(both[1].bits) << 16;
+}
+template <class T> inline u32 add_pairs(u32 a, u32 b) {
+  return of_pairs<T>(a, b, [](f32 x, f32 y) { return x + y; });
+}
+template <class T> inline u32 multiply_pairs(u32 a, u32 b) {
+  return of_pairs<T>(a, b, [](f32 x, f32 y) { return x * y; });
+}
 template <class T> inline void multiply(f32 *c, const u32 *a, const u32 *b) {
   units::multiply_fragments<2>(c, a, b, c, [](u32 word, int i) { return to_f32(T{u16(word >> 16 * i)}); });
 }

@@ -45,6 +45,23 @@ template <bool Turned> AOTI_INLINE void load_matrices(u32 *r, u32 address) {
                      : "r"(address)
                      : "memory");
 }
+// The sums, or the products, of two pairs of halves.
+template <class T> AOTI_INLINE u32 add_pairs(u32 a, u32 b) {
+  u32 both;
+  if constexpr (is_same<T, bf16>)
+    __asm__("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(a), "r"(0x3f803f80), "r"(b));
+  else
+    __asm__("add.f16x2 %0, %1, %2;" : "=r"(both) : "r"(a), "r"(b));
+  return both;
+}
+template <class T> AOTI_INLINE u32 multiply_pairs(u32 a, u32 b) {
+  u32 both;
+  if constexpr (is_same<T, bf16>)
+    __asm__("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(a), "r"(b), "r"(0x80008000));
+  else
+    __asm__("mul.f16x2 %0, %1, %2;" : "=r"(both) : "r"(a), "r"(b));
+  return both;
+}
 // c += a b for a of 16 by 16, b of 16 by 8.
 template <class T> AOTI_INLINE void multiply(f32 *c, const u32 *a, const u32 *b) {
   if constexpr (is_same<T, bf16>)

@@ -10,6 +10,7 @@ pub(super) mod function;
 pub(super) mod operations;
 pub(super) mod rows;
 pub(super) mod terms;
+pub(super) mod whole;
 
 /// Indents every non-empty line by `depth` steps.
 pub(super) fn indent(text: &str, depth: usize) -> String {

@@ -6,14 +6,12 @@
 use super::expr::{lanes, scalar};
 use super::function::Parameters;
 use super::operations::{binary, cast, combined, unary};
+use super::whole::Whole;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
 use crate::symbolic::{Expr, NoRanges, Node, Symbol};
 use std::fmt::Write;
-
-/// Bytes of one access at most, and what memory begins at multiples of.
-pub(in crate::codegen) const WIDEST_ACCESS: usize = 16;
 
 /// How values of earlier stages look from this one.
 #[derive(Clone, Copy)]
@@ -40,15 +38,6 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) whole: Option<Whole>,
     /// Whether rows inside the kernel are kept by the thread that writes them, in one part for each slot.
     pub(in crate::codegen) has_own_rows: bool,
-}
-
-/// Of which number of lanes accesses are whole.
-#[derive(Clone, Copy)]
-pub(in crate::codegen) enum Whole {
-    /// Of this one, which there always is.
-    Always(i64),
-    /// Of this one, beside which there is one lane at borders.
-    Inside(i64),
 }
 
 /// Text for before the vector loop, and for its body.
@@ -321,18 +310,13 @@ impl Context<'_> {
         // Compilers leave in memory what anything is said about its address.
         let is_plain = access.indirect.is_empty() && !self.is_own_row(access);
         let Some(whole) = self.whole.filter(|_| is_plain) else { return element };
-        let (Whole::Always(lanes) | Whole::Inside(lanes)) = whole;
+        let lanes = whole.lanes();
         let first = |symbol| (symbol == vector).then(|| &Expr::sym(vector) * lanes);
         let offset = access.offset.substitute(&first, &NoRanges);
         if !offset.modulo(&Expr::int(lanes)).is(0) {
             return element;
         }
-        let lanes = usize::try_from(lanes).expect("lanes are few");
-        let bytes = lanes * self.parameters.dtype(access.buffer).size();
-        match whole {
-            Whole::Always(_) => format!("aligned<{}>({element})", bytes.min(WIDEST_ACCESS)),
-            Whole::Inside(_) => format!("whole_lanes(lanes, {element})"),
-        }
+        whole.marked(&element, self.parameters.dtype(access.buffer).size())
     }
 
     /// Element offsets of all lanes.

@@ -6,8 +6,11 @@ use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::codegen::c_family::terms::{Context, Earlier, Whole, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, type_name};
+use crate::codegen::c_family::whole::Whole;
 use crate::dtype::DType;
+use crate::kernels::GroupTiles;
+use crate::kernels::gemm::group_tiles::few_in_run;
 use crate::kernels::gemm::multiplier::Asked;
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
@@ -96,6 +99,7 @@ pub(super) fn matmul(
     parameters: &Parameters,
     matmul: &MatMul,
     (tile, launch): (&Tile, &Launch),
+    groups: Option<&GroupTiles>,
 ) -> Printed {
     let index = index_type(tile.index);
     let rank = matmul.axes.len();
@@ -122,16 +126,26 @@ pub(super) fn matmul(
             batch.join(", ")
         )
     };
+    let right = match groups {
+        None => operand(1, b, &b.column_stride, &b.row_stride),
+        Some(GroupTiles { k, rows, bits, scale, .. }) => {
+            let group = if rows == k { 0 } else { *rows };
+            let (element, pointer) = (type_name(matmul.dtype), parameters.buffer(b.buffer));
+            format!(
+                "Grouped<{element}, {index}, {bits}, {group}, {scale}>{{(const u8 *)whole({pointer}), n, k}}"
+            )
+        }
+    };
     let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
     let lanes = (tile.by.row().lanes)(matmul.dtype);
-    let call = format!(
-        "{}{}    {},\n    {},\n\
-         \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
-        positions(batch, "batch", index),
-        template(tile, lanes, matmul.dtype, early),
-        operand(0, a, &a.row_stride, &a.column_stride),
-        operand(1, b, &b.column_stride, &b.row_stride),
+    let left = operand(0, a, &a.row_stride, &a.column_stride);
+    let call = |tile: &Tile, epilogue: &str| {
+        let template = template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early);
+        format!("{}{template}    {left},\n    {right},\n    {epilogue});\n", positions(batch, "batch", index))
+    };
+    let lambda = format!(
+        "[&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }}",
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol, Some(lanes)), 3)
     );
     let sizes = format!(
@@ -140,9 +154,20 @@ pub(super) fn matmul(
         scalar(&column.extent),
         scalar(&matmul.depth)
     );
-    let units = tiles(&batches, tile, &call);
+    let few = groups.and_then(|groups| few_in_run(program, matmul, tile, groups));
+    let units = match few {
+        None => tiles(&batches, tile, &call(tile, &lambda)),
+        Some(few) => format!(
+            "const auto epilogue = {lambda};\nif (m <= {}) {{\n{}}} else {{\n{}}}\n",
+            few.rows,
+            indent(&tiles(&batches, &few, &call(&few, "epilogue")), 1),
+            indent(&tiles(&batches, tile, &call(tile, "epilogue")), 1)
+        ),
+    };
     let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
-    Printed { body: sizes + &units, headers: vec![(tile.by.row().header)(tile)] }
+    let own = (tile.by.row().header)(tile);
+    let headers = std::iter::once(own).chain(groups.map(|_| "gpu/groups.h")).collect();
+    Printed { body: sizes + &units, headers }
 }
 
 /// A convolution as a product of the weights and of the pixels of all images; the depth runs over input channels and taps.

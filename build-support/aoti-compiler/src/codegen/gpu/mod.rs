@@ -17,6 +17,7 @@ use super::c_family::operations::headers_of_terms;
 use super::headers::Header;
 use crate::graph::Origin;
 use crate::kernels::axis_ops::RowBlock;
+use crate::kernels::group_tiles;
 use crate::kernels::launch::{Launch, Trigger};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
 use crate::loops::{Kernel, KernelId, KernelKind};
@@ -86,9 +87,13 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
                 .collect();
         }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
-        (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
-            contraction::matmul(program, &parameters, matmul, (tile, &launches[0]))
-        }
+        (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => contraction::matmul(
+            program,
+            &parameters,
+            matmul,
+            (tile, &launches[0]),
+            group_tiles(&choice.packed),
+        ),
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
             windows::print(program, &parameters, conv, tile)
         }

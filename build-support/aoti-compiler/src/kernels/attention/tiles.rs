@@ -66,7 +66,7 @@ pub(super) struct Template {
 /// The code for a tile, by who multiplies.
 pub(super) fn template(tile: &Tile) -> Template {
     match tile.by {
-        Multiplier::Few | Multiplier::FewUnits => Template {
+        Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups => Template {
             header: "gpu/attention_few.h",
             function: "attend_few",
             parameters: [tile.rows, tile.blocks],

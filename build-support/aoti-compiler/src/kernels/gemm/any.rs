@@ -1,6 +1,6 @@
 //! A row at a time, for every element type; on GPUs by tiles.
 
-use super::{BY_TILES, Code, Operand, Product, Tiling, as_it_is, packed_words};
+use super::{BY_TILES, Code, Operand, Product, Tiling, as_it_is, group_tiles, packed_words};
 use crate::cost::{Cost, WorkKind};
 use crate::kernels::{self, Algorithm, Call, Parameter, Scratch};
 
@@ -12,7 +12,7 @@ pub(crate) static ANY: Algorithm = Algorithm {
     code: kernels::Code::Product(Code {
         applies: |site| {
             let has_none = site.sum.is_none() || (site.widens() && !site.has_widening_tiles());
-            has_none && !packed_words::is_of_words(site)
+            has_none && !packed_words::is_of_words(site) && group_tiles::form(site).is_none()
         },
         cost: |site| Cost::of(WorkKind::ScalarFma, site.multiply_adds()),
         weights: as_it_is,

@@ -3,8 +3,11 @@
 mod any;
 mod general;
 mod general_units;
+pub(crate) mod group_tiles;
+mod kind;
 pub(super) mod launch;
 pub(crate) mod library;
+mod loads;
 pub(crate) mod multiplier;
 mod packed;
 mod packed_groups;
@@ -35,6 +38,7 @@ use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target};
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &packed_words::PACKED_WORDS,
     &packed_groups::PACKED_GROUPS,
+    &group_tiles::GROUP_TILES,
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
     &packed_narrow::PACKED_NARROW,
@@ -251,19 +255,9 @@ impl<'a> Site<'a> {
         self.batches() * typical(n) * typical(k) * self.floats()
     }
 
-    /// The packing of a constant right operand that is the same in every batch, of wide or narrow elements.
+    /// The packing of the right operand, where it can be packed, of wide or narrow elements.
     fn panels(&self, narrow: bool) -> Option<Packing> {
-        let b = &self.matmul.b;
-        let is_constant = matches!(self.program.buffers[b.buffer].storage, Storage::Constant(_));
-        let read_elsewhere =
-            self.matmul.a.buffer == b.buffer || self.matmul.epilogue.reads().any(|buffer| buffer == b.buffer);
-        if !is_constant || read_elsewhere {
-            return None;
-        }
-        let (offset, row_stride, col_stride) =
-            (size(&b.offset)?, size(&b.row_stride)?, size(&b.column_stride)?);
-        let (k, n) = (size(&self.matmul.depth)?, size(self.sizes[1])?);
-        Some(Packing::Product { offset, row_stride, col_stride, k, n, narrow })
+        panels(self.program, self.matmul, narrow)
     }
 
     /// What packed panels are multiplied in: nothing where rows of the left operand are read in place without loss, else a copied
@@ -284,6 +278,20 @@ impl<'a> Site<'a> {
         let costs = codes.filter(|own| (own.applies)(self)).map(|own| (own.cost)(self));
         costs.min_by(|a, b| prices.total(a).total_cmp(&prices.total(b))).unwrap_or_default()
     }
+}
+
+/// The packing of a constant right operand that is the same in every batch, of wide or narrow elements.
+fn panels(program: &Program, matmul: &MatMul, narrow: bool) -> Option<Packing> {
+    let b = &matmul.b;
+    let is_constant = matches!(program.buffers[b.buffer].storage, Storage::Constant(_));
+    let read_elsewhere =
+        matmul.a.buffer == b.buffer || matmul.epilogue.reads().any(|buffer| buffer == b.buffer);
+    if !is_constant || read_elsewhere {
+        return None;
+    }
+    let (offset, row_stride, col_stride) = (size(&b.offset)?, size(&b.row_stride)?, size(&b.column_stride)?);
+    let (k, n) = (size(&matmul.depth)?, size(&matmul.axes.last()?.extent)?);
+    Some(Packing::Product { offset, row_stride, col_stride, k, n, narrow })
 }
 
 /// The ways to compute a matrix product.

@@ -1,6 +1,6 @@
 //! Who multiplies in the tiles of a GPU: a row for each, beside the choice of tiles (`tiles.rs`).
 
-use super::tiles::is_of_whole_loads;
+use super::loads::{has_whole_rows, is_of_whole_loads};
 use crate::dtype::DType;
 use crate::kernels::mapping::Tile;
 use crate::kernels::{Call, Parameter};
@@ -14,6 +14,8 @@ pub enum Multiplier {
     Few,
     /// Matrix units, of a few rows of halves, for which memory is the limit.
     FewUnits,
+    /// Matrix units, of a few rows with weights in groups, for which memory is the limit.
+    FewGroups,
     /// Threads with a few sums each.
     Threads,
     /// Threads with the windows of neighbouring outputs of a convolution: `conv/windows.rs`.
@@ -74,9 +76,9 @@ static FEW_UNITS: Row = Row {
     word: "few_units",
     description: "matrix units, weights read once",
     header: |_| "gpu/skinny.h",
-    fits: |product, gpu| {
+    fits: |product, _| {
         let is_whole = |(program, matmul): (&Program, &MatMul)| {
-            matmul.dtype.is_half() && is_of_whole_loads(program, matmul, gpu)
+            matmul.dtype.is_half() && is_of_whole_loads(program, matmul)
         };
         product.is_some_and(is_whole)
     },
@@ -86,6 +88,23 @@ static FEW_UNITS: Row = Row {
         let sizes = [Parameter::Element, number(tile.rows)];
         Call::new("contract_skinny", COLUMN).with(sizes.into_iter().chain(early(asked)))
     },
+};
+
+static FEW_GROUPS: Row = Row {
+    word: "few_groups",
+    description: "matrix units, numbers of a few bits read once",
+    header: |_| "gpu/groups.h",
+    fits: |product, _| {
+        product.is_some_and(|(program, matmul)| {
+            let has_numbers = matmul.dtype == DType::F32 || matmul.dtype.is_half();
+            has_numbers && has_whole_rows(program, matmul)
+        })
+    },
+    call: |tile, asked| {
+        let sizes = [Parameter::Element, number(tile.rows)];
+        Call::new("contract_grouped", COLUMN).with(sizes.into_iter().chain(early(asked)))
+    },
+    ..FEW_UNITS
 };
 
 static THREADS: Row = Row {
@@ -120,9 +139,10 @@ static ROUNDED_UNITS: Row = Row {
 
 impl Multiplier {
     /// All of them.
-    pub const ALL: [Multiplier; 6] = [
+    pub const ALL: [Multiplier; 7] = [
         Multiplier::Few,
         Multiplier::FewUnits,
+        Multiplier::FewGroups,
         Multiplier::Threads,
         Multiplier::Windows,
         Multiplier::Units,
@@ -134,6 +154,7 @@ impl Multiplier {
         match self {
             Multiplier::Few => &FEW,
             Multiplier::FewUnits => &FEW_UNITS,
+            Multiplier::FewGroups => &FEW_GROUPS,
             Multiplier::Threads => &THREADS,
             Multiplier::Windows => &WINDOWS,
             Multiplier::Units => &UNITS,

@@ -3,8 +3,9 @@
 use super::{Code, Operand, Product, Site, TILE_ROWS, Tiling, general, most_rows_parameter};
 use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
+use crate::graph::Groups;
 use crate::kernels::{self, Algorithm, Call, Form, Packing, kind_of_weights, typical};
-use crate::loops::Storage;
+use crate::loops::{MatMul, Program, Storage};
 
 pub(crate) static PACKED_GROUPS: Algorithm = Algorithm {
     word: "gemm.packed-groups",
@@ -40,18 +41,25 @@ pub(super) fn grouped(site: &Site) -> Option<Form> {
     if site.sum != Some(DType::F32) || site.matmul.dtype != DType::F32 {
         return None;
     }
-    let Packing::Product { offset: 0, row_stride: 1, col_stride, k, n, .. } = site.panels(false)? else {
-        return None;
-    };
-    let buffer = &site.program.buffers[site.matmul.b.buffer];
-    let Storage::Constant(id) = buffer.storage else { return None };
-    let groups = site.program.constants[id].groups.as_ref()?;
-    let fits = buffer.dtype == DType::F32
-        && site.program.buffers[site.matmul.a.buffer].dtype == DType::F32
-        && col_stride == k
-        && groups.integers.len() == k.checked_mul(n)?;
+    let (groups, [k, n]) = of_columns(site.program, site.matmul).filter(|(groups, _)| groups.is_scaled())?;
     // Groups that are whole columns, or parts of those.
     let rows = if groups.run.is_multiple_of(k) { k } else { groups.run };
     let bits = groups.bits(rows)?;
-    (fits && k.is_multiple_of(rows)).then_some(Packing::ProductGroups { k, n, rows, bits }.into())
+    k.is_multiple_of(rows).then_some(Packing::ProductGroups { k, n, rows, bits }.into())
+}
+
+/// What the right operand was made of, its depth and its columns, if it is all of a constant whose columns lie one after the other, of
+/// one type with the left operand.
+pub(super) fn of_columns<'a>(program: &'a Program, matmul: &MatMul) -> Option<(&'a Groups, [usize; 2])> {
+    let Packing::Product { offset: 0, row_stride: 1, col_stride, k, n, .. } =
+        super::panels(program, matmul, false)?
+    else {
+        return None;
+    };
+    let Storage::Constant(id) = program.buffers[matmul.b.buffer].storage else { return None };
+    let groups = program.constants[id].groups.as_deref()?;
+    let fits = [&matmul.a, &matmul.b].iter().all(|own| program.buffers[own.buffer].dtype == matmul.dtype)
+        && col_stride == k
+        && groups.integers.len() == k.checked_mul(n)?;
+    fits.then_some((groups, [k, n]))
 }

@@ -4,11 +4,14 @@
 //! gives every multiprocessor a tile is taken.
 
 use crate::constants;
-use crate::dtype::DType;
+use crate::kernels::GroupTiles;
 use crate::kernels::conv::brought;
+use crate::kernels::gemm::group_tiles::of_few_rows;
+use crate::kernels::gemm::kind::Kind;
+use crate::kernels::gemm::loads::{has_whole_rows, is_of_whole_loads};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
-use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
+use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::symbolic::Expr;
 use crate::target::GpuTarget;
 
@@ -180,40 +183,6 @@ impl UnitTile {
     }
 }
 
-/// Numbers as matrix units see them.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    /// Multiplied as they are, summed in `f32`.
-    Halves,
-    /// `f32`, as sums of narrower numbers.
-    Split,
-    /// `f32` that may be rounded to TF32.
-    Rounded,
-    /// Others, of which units know nothing.
-    Other,
-}
-
-impl Kind {
-    fn of(dtype: DType, may_round: bool) -> Kind {
-        match dtype {
-            DType::F16 | DType::Bf16 => Kind::Halves,
-            DType::F32 if may_round => Kind::Rounded,
-            DType::F32 => Kind::Split,
-            DType::Bool
-            | DType::U8
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::F8(_)
-            | DType::F64 => Kind::Other,
-        }
-    }
-}
-
 /// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
 struct Contraction {
     batches: Expr,
@@ -228,6 +197,8 @@ struct Contraction {
     right_by_depth: bool,
     /// Whether matrix units can multiply a few rows with weights that are read once.
     few_on_units: bool,
+    /// Of a right operand that is whole numbers in groups, the tile of a few rows.
+    groups: Option<Tile>,
     /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
     gathers: bool,
     /// Whether the device has an engine that copies tiles of both operands.
@@ -242,6 +213,16 @@ pub(in crate::kernels) fn of_product(
     index: IndexWidth,
     target: &GpuTarget,
 ) -> Vec<Tile> {
+    with_groups(program, (matmul, None), index, target)
+}
+
+/// The same of a product that may have weights in groups.
+pub(super) fn with_groups(
+    program: &Program,
+    (matmul, groups): (&MatMul, Option<&GroupTiles>),
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
     let own = Kind::of(matmul.dtype, target.tf32.matmul);
     let kind = kind_of_product(program, matmul, target);
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
@@ -253,26 +234,18 @@ pub(in crate::kernels) fn of_product(
         size: matmul.dtype.size() as i64,
         kind,
         right_by_depth: matmul.right_by_depth(),
-        few_on_units: own == Kind::Halves
-            && target.multiplies_by_warp()
-            && is_of_whole_loads(program, matmul, target),
+        few_on_units: target.multiplies_by_warp()
+            && if groups.is_some() {
+                own != Kind::Other && has_whole_rows(program, matmul)
+            } else {
+                own == Kind::Halves && is_of_whole_loads(program, matmul)
+            },
+        groups: groups.map(|groups| of_few_rows(groups, index)),
         gathers: false,
-        is_brought: is_brought_product(program, matmul, target),
+        is_brought: groups.is_none() && is_brought_product(program, matmul, target),
         is_convolution: false,
     };
     candidates(&contraction, index, target)
-}
-
-/// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
-/// what `gpu/skinny.h` takes as given.
-pub(super) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
-    let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
-        let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
-        along.is(1)
-            && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
-    };
-    is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
-        && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
 }
 
 /// In large tiles matrix units take both operands as they are in memory.
@@ -325,6 +298,7 @@ pub(in crate::kernels) fn of_convolution(
         kind: Kind::of(conv.dtype, target.tf32.conv),
         right_by_depth: conv.depth_is_by_tap(),
         few_on_units: false,
+        groups: None,
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
         is_brought: is_brought_convolution(program, conv, target),
         is_convolution: true,
@@ -345,7 +319,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
     };
     let others: Vec<Tile> = match (typical.by, contraction.kind) {
         (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
-        (Multiplier::Few | Multiplier::FewUnits, _) => contraction.of_few_rows(index),
+        (Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups, _) => contraction.of_few_rows(index),
         (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
         (Multiplier::Threads, Kind::Halves) => plain().collect(),
         (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
@@ -425,7 +399,11 @@ impl Contraction {
     fn of_few_rows(&self, index: IndexWidth) -> Vec<Tile> {
         let rows = if most(&self.rows, 8) { 8 } else { NARROW };
         let on_units = most(&self.rows, NARROW) && self.few_on_units;
-        let on_units = on_units.then(|| plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index));
+        let units = match &self.groups {
+            Some(tile) => Tile { rows, ..tile.clone() },
+            None => plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index),
+        };
+        let on_units = on_units.then_some(units);
         let columns = match (self.right_by_depth, most(&self.depth, 64)) {
             (true, _) => THREADS / SIDE_BY_SIDE,
             (false, true) => THREADS,
@@ -434,7 +412,9 @@ impl Contraction {
         let by_threads = plain(Multiplier::Few, FEW_ROWS, columns, index);
         let by_threads = most(&self.rows, FEW_ROWS).then_some(by_threads);
         match (on_units, by_threads) {
-            (Some(units), Some(threads)) if most(&self.rows, 1) => vec![threads, units],
+            (Some(units), Some(threads)) if most(&self.rows, 1) && self.groups.is_none() => {
+                vec![threads, units]
+            }
             (units, threads) => units.into_iter().chain(threads).collect(),
         }
     }

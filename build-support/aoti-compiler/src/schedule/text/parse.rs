@@ -6,7 +6,7 @@ use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
     Scattering, Split, Teams, Tile,
 };
-use crate::kernels::{Algorithm, Expansion, Form, PackedOperand, Packing, Scratch, Selection};
+use crate::kernels::{Algorithm, Expansion, Form, GroupTiles, PackedOperand, Packing, Scratch, Selection};
 use crate::loops::{self, Buffer, BufferId, KernelId};
 use crate::schedule::Schedule;
 use crate::schedule::memory::{LateId, MemoryPlan};
@@ -170,6 +170,9 @@ fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {
             Packing::Product { offset, row_stride, col_stride, k, n, narrow }
         }
         ("product_groups", &[k, n, rows, bits]) => Packing::ProductGroups { k, n, rows, bits },
+        ("group_tiles", &[k, n, rows, bits, scale]) => {
+            Packing::GroupTiles(GroupTiles { k, n, rows, bits, scale })
+        }
         ("conv", &[groups, channels, k]) => Packing::Conv { groups, channels, k },
         ("conv_transposed", &[groups, in_channels, rows]) => {
             Packing::ConvTransposed { groups, in_channels, rows }

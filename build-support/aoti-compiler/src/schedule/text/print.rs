@@ -6,7 +6,7 @@ use crate::kernels::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Rows, Scattering,
     Split, Teams, Tile,
 };
-use crate::kernels::{Form, Packing, Scratch, Selection};
+use crate::kernels::{Form, GroupTiles, Packing, Scratch, Selection};
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::memory::MemoryPlan;
@@ -89,6 +89,9 @@ fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
         }
         Form::Packed(Packing::ProductGroups { k, n, rows, bits }) => {
             ("product_groups", vec![k, n, rows, bits])
+        }
+        Form::Packed(Packing::GroupTiles(GroupTiles { k, n, rows, bits, scale })) => {
+            ("group_tiles", vec![k, n, rows, bits, scale])
         }
         Form::Packed(Packing::Conv { groups, channels, k }) => ("conv", vec![groups, channels, k]),
         Form::Packed(Packing::ConvTransposed { groups, in_channels, rows }) => {

@@ -1,20 +1,21 @@
 // Kernels of the model `narrow` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
+#include "aoti/gpu/groups.h"
 #include "aoti/gpu/contract.h"
 #include "aoti/gpu/skinny.h"
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_one(Run run, const bf16 *in0, const i8 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
+AOTI_KERNEL(256) k_one(Run run, const bf16 *in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
   (void)run;
   const i32 m = 1, n = 80, k = 192;
-  const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  const i32 across = ceil_div(n, 16), down = ceil_div(m, 8);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
-    const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
+    const i32 column0 = unit % across * 16, row0 = unit / across % down * 8, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_few<f32, 4, 8, true>(column0, m, n, k,
+    contract_grouped<bf16, 8, true>(column0, m, n, k,
         Strided<bf16, i32, true>{whole(in0), 192, 1},
-        Strided<i8, i32, true>{whole(in1), 192, 1},
+        Grouped<bf16, i32, 4, 0, 4>{(const u8 *)whole(in1), n, k},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
@@ -129,16 +130,16 @@ AOTI_KERNEL(256) k_eighth(Run run, const f32 *in0, const f8e4m3fn *in1, f32 *__r
 }
 AOTI_KERNEL_END(k_eighth)
 
-AOTI_KERNEL(256) k_units(Run run, const f16 *in0, const i8 *__restrict__ in1, f16 *__restrict__ out0) {
+AOTI_KERNEL(256) k_units(Run run, const f16 *in0, const f16 *__restrict__ in1, f16 *__restrict__ out0) {
   (void)run;
   const i32 m = 12, n = 80, k = 192;
   const i32 across = ceil_div(n, 16), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 16, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_skinny<f16, 16, true>(column0, m, n, k,
+    contract_grouped<f16, 16, true>(column0, m, n, k,
         Strided<f16, i32, true>{whole(in0), 192, 1},
-        Strided<i8, i32, true>{whole(in1), 192, 1},
+        Grouped<f16, i32, 4, 0, 4>{(const u8 *)whole(in1), n, k},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
