@@ -94,6 +94,7 @@ pub(crate) const RING: i64 = 4;
 
 /// `kSpan` of `gpu/tensor_map.h`.
 pub(crate) const SPAN: i64 = 32;
+
 /// `kNeighbours` of `gpu/tensor_map.h`.
 pub(crate) const NEIGHBOURS: i64 = 8;
 

@@ -18,6 +18,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "device/compilers.rs"]
+mod compilers;
 #[path = "device/convolutions.rs"]
 mod convolutions;
 #[path = "device/drawn.rs"]
@@ -41,7 +43,7 @@ mod windows;
 
 use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "kernels",
     "control",
     "attention",
@@ -50,6 +52,7 @@ const NAMES: [&str; 15] = [
     "storage",
     "clusters",
     "roles",
+    "brought",
     "together",
     "narrow",
     "order",
@@ -227,84 +230,6 @@ fn only_weights_are_declared_to_be_constant() {
         }
     }
     assert!(seen.iter().all(|count| *count > 3), "{seen:?}");
-}
-
-/// Compiles the goldens' graphs for the device only.
-fn compiles(tool: &str, names: &[&str], architecture: &str, arguments: &[&str]) {
-    let Some(compiler) = is_installed(tool, names) else { return };
-    for name in NAMES {
-        let folder = scratch(&format!("device-{tool}-{architecture}"));
-        let input = folder.join(format!("{name}.cu"));
-        std::fs::write(&input, kernels(&compiled(name, architecture))).expect("the folder is writable");
-        run(Command::new(&compiler)
-            .args(["-std=c++17", "-O3", "-I"])
-            .arg(manifest("include"))
-            .args(arguments)
-            .arg(&input)
-            .arg("-o")
-            .arg(folder.join(format!("{name}.out"))));
-    }
-}
-
-const CLANG: [&str; 2] = ["clang++-19", "clang++"];
-const ALONE: [&str; 8] = [
-    "-nostdinc++",
-    "--cuda-device-only",
-    "-fno-exceptions",
-    "-ffp-contract=off",
-    "-Wall",
-    "-Werror",
-    // Of an index that is the same in all lanes, loads read the first alone.
-    "-Wno-unused-variable",
-    "-Wno-unknown-cuda-version",
-];
-
-fn clang_hip(architecture: &str) {
-    let offload = format!("--offload-arch={architecture}");
-    let own =
-        ["-x", "hip", "-nogpuinc", "-nogpulib", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c", &offload];
-    compiles("clang", &CLANG, architecture, &[&own[..], &ALONE].concat());
-}
-
-#[test]
-fn clang_alone_compiles_for_nvidia() {
-    let own = ["-x", "cuda", "-nocudainc", "-nocudalib", "-S", "--cuda-gpu-arch=sm_90a"];
-    compiles("clang", &CLANG, "sm_90a", &[&own[..], &ALONE].concat());
-}
-
-#[test]
-fn clang_alone_compiles_for_wavefronts_of_64() {
-    clang_hip("gfx90a");
-    clang_hip("gfx942");
-}
-
-#[test]
-fn clang_alone_compiles_for_wavefronts_of_32() {
-    clang_hip("gfx1100");
-    clang_hip("gfx1201");
-}
-
-#[test]
-fn nvcc_compiles() {
-    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
-    compiles("nvcc", &[&nvcc], "sm_90a", &["-x", "cu", "--fmad=false", "-cubin", "-arch=sm_90a"]);
-}
-
-#[test]
-fn hipcc_compiles() {
-    let own = ["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c"];
-    let arguments = [&own[..], &["-ffp-contract=off", "--offload-arch=gfx90a"]].concat();
-    compiles("hipcc", &["hipcc"], "gfx90a", &arguments);
-}
-
-/// What host code has to know of HIP and cannot include stands there as numbers.
-#[test]
-fn numbers_of_hip_are_those_of_its_headers() {
-    let Some(hipcc) = is_installed("hipcc", &["hipcc"]) else { return };
-    let arguments = ["-std=c++17", "-fsyntax-only", "-x", "hip", "--cuda-host-only", "-I"];
-    run(Command::new(hipcc)
-        .args(arguments)
-        .args([manifest("include"), manifest("tests/device/hip_numbers.cpp")]));
 }
 
 /// Inputs that differ from element to element, with values of both signs, and indices within their range.

@@ -1,6 +1,7 @@
 //! Minima and maxima of integers, which NVIDIA's assembler gets wrong in one form (`base.h` says which): it must not see it.
 
-use super::{ALONE, CLANG, is_installed, manifest, run, scratch};
+use super::compilers::{ALONE, CLANG};
+use super::{is_installed, manifest, run, scratch};
 use std::process::Command;
 
 /// Indices, elements, and a narrow type, in loops that an assembler unrolls.

@@ -20,7 +20,7 @@ AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *in0, const f32 *in1, f32 *
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (40 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (40 * i0 + i1)), t0);
         });
   }
 }
@@ -40,7 +40,7 @@ AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *in0, const f32 *in1, f3
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (72 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (72 * i0 + i1)), t0);
         });
   }
   let_next_kernel_come();

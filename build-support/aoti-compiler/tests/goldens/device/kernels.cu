@@ -367,7 +367,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *__restrict__ in1,
           (void)i1, (void)i2;
           const auto t0 = sum;
           const auto t1 = sigmoid(t0);
-          store(lanes, out0 + (408 * i0 + 24 * i1 + i2), t1);
+          store(lanes, whole_lanes(lanes, out0 + (408 * i0 + 24 * i1 + i2)), t1);
         });
   }
 }
@@ -387,7 +387,7 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *__res
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (200 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (200 * i0 + i1)), t0);
         });
   }
   let_next_kernel_come();
@@ -434,7 +434,7 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *__restrict__ in1, f3
           by_image(lanes, column, i32(30), sums, [&](auto lanes, i32 i0, i32 i2, auto sum) {
             (void)i0, (void)i2;
             const auto t0 = sum;
-            store(lanes, out0 + (180 * i0 + 30 * i1 + i2), t0);
+            store(lanes, whole_lanes(lanes, out0 + (180 * i0 + 30 * i1 + i2)), t0);
           });
         });
   }

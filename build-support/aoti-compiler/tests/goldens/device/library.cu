@@ -21,11 +21,11 @@ AOTI_KERNEL(128) k_product(Run run, const f16 *in0, const f16 *__restrict__ in1,
           (void)i0, (void)i1;
           const auto t3 = broadcast(Full<1>{}, 0.0f);
           const auto t0 = sum;
-          const auto t1 = load(lanes, in2 + i1);
+          const auto t1 = load(lanes, whole_lanes(lanes, in2 + i1));
           const auto t2 = t0 + t1;
           const auto v3 = spread(lanes, t3);
           const auto t4 = maximum(t2, v3);
-          store(lanes, out0 + (48 * i0 + i1), t4);
+          store(lanes, whole_lanes(lanes, out0 + (48 * i0 + i1)), t4);
         });
   }
 }
@@ -46,7 +46,7 @@ AOTI_KERNEL(256) k_plain(Run run, const f32 *in0, const f32 *in1, f32 *__restric
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (48 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (48 * i0 + i1)), t0);
         });
   }
 }

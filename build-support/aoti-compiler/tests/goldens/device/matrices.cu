@@ -201,7 +201,7 @@ AOTI_KERNEL(256) k_normal(Run run, const f32 *in0, const f32 *in1, f32 *__restri
         [&](i32 i1, i32 i2, auto lanes, auto sum) {
           (void)i1, (void)i2;
           const auto t0 = sum;
-          store(lanes, out0 + (144 * i0 + 12 * i1 + i2), t0);
+          store(lanes, whole_lanes(lanes, out0 + (144 * i0 + 12 * i1 + i2)), t0);
         });
   }
 }

@@ -63,7 +63,7 @@ AOTI_KERNEL(256) k_skinny(Run run, const f32 *in0, const f32 *__restrict__ in1, 
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (64 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (64 * i0 + i1)), t0);
         });
   }
 }

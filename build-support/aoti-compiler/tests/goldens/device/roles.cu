@@ -60,7 +60,7 @@ AOTI_ROLES_KERNEL(256, 128) k_ab(Run run, AOTI_TENSOR_MAP left_map, AOTI_TENSOR_
           [&](i32 i1, i32 i2, auto lanes, auto sum) {
             (void)i1, (void)i2;
             const auto t0 = sum;
-            store(lanes, out0 + (1320 * i0 + 40 * i1 + i2), t0);
+            store(lanes, whole_lanes(lanes, out0 + (1320 * i0 + 40 * i1 + i2)), t0);
           });
     }
   });
@@ -84,7 +84,7 @@ AOTI_ROLES_KERNEL(256, 128) k_rows(Run run, AOTI_TENSOR_MAP left_map, AOTI_TENSO
           [&](i32 i0, i32 i1, auto lanes, auto sum) {
             (void)i0, (void)i1;
             const auto t0 = sum;
-            store(lanes, out0 + (48 * i0 + i1), t0);
+            store(lanes, whole_lanes(lanes, out0 + (48 * i0 + i1)), t0);
           });
     }
   });

@@ -18,7 +18,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restr
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (72 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (72 * i0 + i1)), t0);
         });
   }
   let_next_kernel_come();
@@ -43,7 +43,7 @@ AOTI_CLUSTER_KERNEL(256, 4) k_conv(Run run, const f32 *in0, const f32 *__restric
           by_image(lanes, column, i32(144), sums, [&](auto lanes, i32 i0, i32 i2, auto sum) {
             (void)i0, (void)i2;
             const auto t0 = sum;
-            store(lanes, out0 + (9216 * i0 + 144 * i1 + i2), t0);
+            store(lanes, whole_lanes(lanes, out0 + (9216 * i0 + 144 * i1 + i2)), t0);
           });
         });
   }

@@ -198,8 +198,8 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restr
           (void)i0, (void)i1;
           const auto t0 = sum;
           const auto t1 = cast<f8e4m3fn>(t0);
-          store(lanes, out0 + (12 * i0 + i1), t0);
-          store(lanes, out1 + (12 * i0 + i1), t1);
+          store(lanes, whole_lanes(lanes, out0 + (12 * i0 + i1)), t0);
+          store(lanes, whole_lanes(lanes, out1 + (12 * i0 + i1)), t1);
         });
   }
   let_next_kernel_come();
