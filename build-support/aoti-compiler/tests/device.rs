@@ -52,7 +52,7 @@ const NAMES: [&str; 16] = [
     "storage",
     "clusters",
     "roles",
-    "brought",
+    "rounded_windows",
     "together",
     "narrow",
     "order",

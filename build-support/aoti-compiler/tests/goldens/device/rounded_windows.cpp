@@ -1,10 +1,10 @@
-// Runs the model `brought` on a GPU, written by cargo-aoti.
+// Runs the model `rounded_windows` on a GPU, written by cargo-aoti.
 #include "aoti/gpu/host.h"
 
 using namespace aoti;
 using namespace aoti::gpu;
 
-extern "C" int32_t aoti_brought_cuda_run(DeviceRun &run) {
+extern "C" int32_t aoti_rounded_windows_cuda_run(DeviceRun &run) {
   (void)run;
   i64 s0 = run.symbols[0];
   launch(run, 0, 0, min_i64(1048576, 64 * s0), 256, 0, input<f16>(run, 0), arena<f16>(run, 0), i32(s0)); // k_a
