@@ -83,35 +83,25 @@ AOTI_INLINE void finish_rows(const f32 (&sums)[Columns / 2], f32 *own, I row0, I
   }
 }
 
-// The sums of a thread in one span of interleaved columns: its neighbours in a row, then those eight rows below.
-template <int Span = 0, int N> AOTI_INLINE void take_span(const f32 (&sums)[N], int span, f32 (&own)[2 * kNeighbours]) {
-  constexpr int count = kSpan / 2, first = Span * count;
-  if (span == Span) {
-    __asm__ volatile("// sums from %0 on" ::"n"(first));
-    AOTI_UNROLL_TIMES(16)
-    for (int i = 0; i < count; ++i) own[i / 2 % 2 * kNeighbours + i / 4 * 2 + i % 2] = sums[first + i];
-  }
-  if constexpr (first + count < N) take_span<Span + 1>(sums, span, own);
-}
-
 // The sums of a warp whose columns are interleaved: each thread has neighbours, which nobody has to hand it.
 template <int Columns, int Lanes, class I, class Epilogue>
 AOTI_INLINE void finish_neighbours(const f32 (&sums)[Columns / 2], I row0, I column0, I m, I n, const Epilogue &epilogue) {
   const int lane = thread_index() % 32;
   const I row = row0 + lane / 4, column = column0 + lane % 4 * kNeighbours;
-  AOTI_UNROLL_TIMES(1)
+  // Unrolled, so that what the epilogue reads for some columns is on its way while it computes others.
+  AOTI_UNROLL_TIMES(8)
   for (int span = 0; span < Columns / kSpan; ++span) {
-    f32 own[2 * kNeighbours];
-    take_span(sums, span, own);
-    // Columns are whole spans.
-    if (column + span * kSpan >= n) break;
     AOTI_UNROLL_TIMES(2)
     for (int h = 0; h < 2; ++h)
       AOTI_UNROLL_TIMES(2)
       for (int c = 0; c < kNeighbours; c += Lanes) {
+        f32 own[Lanes];
+        AOTI_UNROLL_TIMES(8)
+        for (int e = 0; e < Lanes; ++e) own[e] = sums[span * (kSpan / 2) + (c + e) / 2 * 4 + h * 2 + (c + e) % 2];
         Vec<f32, Lanes> lanes;
-        __builtin_memcpy(&lanes, own + (h * kNeighbours + c), sizeof lanes);
-        if (row + h * 8 < m) epilogue(I(row + h * 8), I(column + span * kSpan + c), Full<Lanes>{}, lanes);
+        __builtin_memcpy(&lanes, own, sizeof lanes);
+        // Columns are whole spans.
+        if (row + h * 8 < m && column + span * kSpan < n) epilogue(I(row + h * 8), I(column + span * kSpan + c), Full<Lanes>{}, lanes);
       }
   }
 }

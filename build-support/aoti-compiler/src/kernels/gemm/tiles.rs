@@ -25,8 +25,6 @@ const FEW_COLUMNS: i64 = constants::SKINNY_COLUMNS;
 const ENOUGH_TILES: i64 = 96;
 /// Tiles that are enough where others take more than twice as long.
 const FAST_TILES: i64 = 56;
-/// Tiles of which some multiprocessor of an H100, of 132, has more than one.
-const SEVERAL_TILES: i64 = 133;
 /// Threads of a block.
 const THREADS: i64 = constants::SKINNY_THREADS;
 /// Shared memory that is left to what templates declare.
@@ -42,17 +40,21 @@ const UNITS: [UnitTile; 5] = [
     UnitTile::of(64, 64, 128, ENOUGH_TILES),
     UnitTile { depth: 256, most_blocks: 8, ..UnitTile::of(64, 64, 128, 60) },
 ];
-/// The same where both operands are such as the copy engine brings (`gpu/unit_roles.h`): large tiles by threads with roles, where a
-/// multiprocessor has several. What it gains is that the next one is on its way while one is finished, measured on an H100.
+/// The same where both operands are such as the copy engine brings (`gpu/unit_roles.h`): large tiles by threads with roles. What it
+/// gains is that the next one is on its way while one is finished.
 const BROUGHT_UNITS: [UnitTile; 7] = [
-    UnitTile { copiers: COPIERS, least: SEVERAL_TILES, ..UNITS[0] },
+    UnitTile { copiers: COPIERS, least: MULTIPROCESSORS + 1, ..UNITS[0] },
+    UnitTile { copiers: COPIERS, ..UNITS[1] },
     UNITS[0],
-    UnitTile { copiers: COPIERS, least: SEVERAL_TILES, ..UNITS[1] },
     UNITS[1],
     UNITS[2],
     UNITS[3],
     UNITS[4],
 ];
+/// What a piece of such a tile takes, by its columns: a narrow one reads its rows as often as a wide one. Of those that keep the device
+/// busy the one is taken whose pieces take least, in as many turns as an H100's multiprocessors need for all tiles.
+const PIECE_TIMES: [(i64, i64); 3] = [(256, 256), (128, 143), (64, 96)];
+const MULTIPROCESSORS: i64 = 132;
 /// The same of `f32` that is rounded, and of convolutions: others multiply and gather them at less than half the speed, so that
 /// fewer tiles are enough, measured on an H100.
 const BROUGHT: [UnitTile; 3] = [
@@ -97,7 +99,6 @@ const LONG_SUM: i64 = 128;
 const PLAIN_DEPTH: i64 = 128;
 /// The tile of matrix units where sizes are not known, by its number among those for its kind of numbers.
 const TYPICAL_UNITS: usize = 1;
-const TYPICAL_BROUGHT_UNITS: usize = 2;
 /// Bytes of a piece along the depth, and pieces in the ring of `gpu/unit_fill.h` (`kRing`).
 const UNIT_BYTES: i64 = ROW_BYTES;
 const RING: i64 = constants::PIECE_PLACES;
@@ -147,6 +148,13 @@ impl UnitTile {
         let long = contraction.depth.as_int().is_none_or(|depth| depth >= self.depth);
         long && tiles
             .is_some_and(|tiles| tiles.saturating_mul(self.blocks(contraction, target)) >= self.least)
+    }
+
+    /// What all turns of a multiprocessor take, for one piece of the depth each.
+    fn turns(&self, contraction: &Contraction) -> i64 {
+        let tiles = contraction.count(self.rows, self.columns).unwrap_or(1);
+        let piece = PIECE_TIMES.iter().find(|(columns, _)| *columns == self.columns).map(|(_, time)| *time);
+        (tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS * piece.unwrap_or(self.columns)
     }
 
     /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results.
@@ -370,12 +378,12 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
     let found = if contraction.gathers {
         None
     } else if contraction.tiles(1, 1).is_none() {
-        let is_product = contraction.kind == Kind::Halves && !contraction.is_convolution;
-        let typical =
-            if is_product && contraction.is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS };
-        tiles.iter().skip(typical).find(fits)
+        tiles.iter().skip(TYPICAL_UNITS).find(fits)
     } else {
-        tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))
+        let busy = || tiles.iter().filter(fits).filter(|tile| tile.is_busy(contraction, target));
+        // Who brings tiles gains nothing for the largest where each multiprocessor has one.
+        let rated = busy().filter(|tile| tile.copiers > 0 || (contraction.is_brought && tile.columns == 256));
+        rated.min_by_key(|tile| tile.turns(contraction)).or_else(|| busy().next())
     };
     // Halves that nothing else multiplies as fast are left to the smallest tile.
     let smallest = (contraction.kind == Kind::Halves).then(|| tiles.last()).flatten();
