@@ -50,6 +50,11 @@ pub enum Kind {
 }
 
 impl Opened {
+    /// Whether one of PyTorch's exporters wrote it, whose operators round where the standard does not.
+    pub(super) fn is_by_torch(&self) -> bool {
+        self.model.producer_name.as_deref() == Some("pytorch")
+    }
+
     pub(super) fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
         let mut model = decode(file)?;
         if model.ir_version() > NEWEST_IR {

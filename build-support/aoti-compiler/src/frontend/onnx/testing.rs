@@ -20,6 +20,8 @@ use prost::Message;
 pub(super) struct Model {
     graph: GraphProto,
     version: i64,
+    /// Who wrote it, if that is said.
+    producer: Option<String>,
     feeds: Vec<Tensor>,
 }
 
@@ -60,7 +62,13 @@ fn dims(sizes: &[(&str, i64)]) -> Vec<tensor_shape_proto::Dimension> {
 impl Model {
     /// A model of the standard's own operators of a version.
     pub(super) fn new(version: i64) -> Model {
-        Model { graph: GraphProto::default(), version, feeds: Vec::new() }
+        Model { graph: GraphProto::default(), version, producer: None, feeds: Vec::new() }
+    }
+
+    /// Says who wrote it.
+    pub(super) fn by(mut self, producer: &str) -> Model {
+        self.producer = Some(producer.to_owned());
+        self
     }
 
     /// An input, whose sizes are open.
@@ -140,6 +148,7 @@ impl Model {
         };
         let model = ModelProto {
             ir_version: Some(10),
+            producer_name: self.producer.clone(),
             opset_import: vec![set("", self.version), set("ai.onnx.ml", 5)],
             graph: Some(graph),
             ..ModelProto::default()

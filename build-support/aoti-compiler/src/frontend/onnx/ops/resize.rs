@@ -400,6 +400,22 @@ mod tests {
     }
 
     #[test]
+    fn corners_of_a_fractional_length_are_those_of_who_wrote_the_model() {
+        let numbers = |producer: &str| {
+            let model = Model::new(13)
+                .by(producer)
+                .input("x", Tensor::from_f32(&[4], &[1.0, 2.0, 3.0, 4.0]))
+                .constant("scales", &Tensor::from_f32(&[1], &[0.875]));
+            let corners = text("coordinate_transformation_mode", "align_corners");
+            model.node("Resize", &["x", "", "scales"], &["y"], &[text("mode", "linear"), corners]).numbers()
+        };
+        // Steps of 3 / 2.5 and of 3 / 2.
+        let [standard, torch] = [numbers("other"), numbers("pytorch")];
+        assert!((standard[1] - 2.2).abs() < 1e-6 && (standard[2] - 3.4).abs() < 1e-6, "{standard:?}");
+        assert_eq!(torch, [1.0, 2.5, 4.0]);
+    }
+
+    #[test]
     fn scales_that_are_data_decide_sizes() {
         let model = Model::new(13)
             .input("x", Tensor::from_f32(&[2], &[1.0, 2.0]))

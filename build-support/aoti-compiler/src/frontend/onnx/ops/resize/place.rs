@@ -57,6 +57,9 @@ fn fraction(cx: &Onnx, axis: &Axis, mapping: Mapping, [top, bottom]: [&Expr; 2])
         }
         Mapping::Middle => (bottom * 2, bottom.clone(), top * 2),
         Mapping::Asymmetric => (bottom.clone(), zero, top.clone()),
+        Mapping::Corners if cx.opened.is_by_torch() => {
+            (&axis.input - 1, zero, (&axis.output - 1).maximum_in(&one, ranges))
+        }
         Mapping::Corners | Mapping::Crop => {
             // The length of the result is what the scale says, whether whole or not.
             let steps = &(&axis.input * top) - bottom;
@@ -72,8 +75,12 @@ fn real(cx: &mut Onnx, expr: Expr, shape: &[Expr], dtype: DType) -> Formula {
     cx.b.cast(value, dtype).into()
 }
 
-/// The length of the result as the scale says it, whether whole or not.
+/// The length of the result as the scale says it, whether whole or not. PyTorch's exporters write scales where they mean lengths
+/// that are whole.
 fn length(cx: &mut Onnx, axis: &Axis, dtype: DType) -> Formula {
+    if cx.opened.is_by_torch() {
+        return real(cx, axis.output.clone(), &[], dtype);
+    }
     let input = real(cx, axis.input.clone(), &[], dtype);
     match &axis.scale {
         Scale::Ratio(top, bottom) if cx.b.same_size(bottom, &axis.input) => real(cx, top.clone(), &[], dtype),
