@@ -291,7 +291,7 @@ fn choices_are_shown_with_the_prices_that_builds_go_by() {
         let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--choices", "--format", "json"]);
         let all: serde_json::Value = serde_json::from_str(out(&output).lines().next().unwrap()).unwrap();
         assert_eq!(all["reason"], "prices", "{}", err(&output));
-        (all["prices"]["weight"].as_f64().unwrap(), all["by_rates"].as_bool().unwrap())
+        (all["prices"]["dram-weight"].as_f64().unwrap(), all["by_rates"].as_bool().unwrap())
     };
     let typical = prices();
     assert!(!typical.1);
@@ -308,7 +308,7 @@ fn choices_are_shown_with_the_prices_that_builds_go_by() {
     write(folder.path(), "aoti.lock", format!("version = 1\n{}", rates(&own, 0)));
     assert_eq!(prices(), typical, "what cannot be is passed over");
     let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--choices"]);
-    assert!(out(&output).starts_with("prices: multiply 1.000, "), "{}", out(&output));
+    assert!(out(&output).starts_with("prices: vector-fma 1.000, "), "{}", out(&output));
 }
 
 #[test]

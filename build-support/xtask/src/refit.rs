@@ -356,7 +356,7 @@ mod tests {
     fn names_become_variants() {
         assert_eq!(
             (item("reread-operand"), item("panel-load")),
-            ("ReadTwice".to_owned(), "Panel".to_owned())
+            ("RereadOperand".to_owned(), "PanelLoad".to_owned())
         );
     }
 }
