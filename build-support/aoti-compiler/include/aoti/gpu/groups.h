@@ -309,22 +309,7 @@ AOTI_INLINE void contract_grouped_units(char *shared, I column0, I m, I n, I k, 
     }
   }
   wait_for_copies<0>();
-  barrier();
-  // As [warp, row, column]: a thread has two columns of two rows of each group.
-  f32 *const parts = (f32 *)shared;
-  AOTI_UNROLL_TIMES(2)
-  for (int g = 0; g < kGroups; ++g)
-    AOTI_UNROLL_TIMES(4)
-    for (int e = 0; e < 4; ++e)
-      parts[(warp * Rows + g * 8 + lane % 4 * 2 + e % 2) * kSkinnyColumns + lane / 4 + e / 2 * 8] =
-          kRounds ? sums[g][e] : kFactors != 0 ? total[g][e] : sums[g][e] * factors[e / 2].scale;
-  barrier();
-  const int row = thread_index() / kSkinnyColumns, column = thread_index() % kSkinnyColumns;
-  if (row >= Rows || row >= m || column0 + column >= n) return;
-  f32 sum = 0;
-  AOTI_UNROLL_TIMES(8)
-  for (int w = 0; w < kWarps; ++w) sum += parts[(w * Rows + row) * kSkinnyColumns + column];
-  epilogue(I(row), I(column0 + column), Full<1>{}, Vec<f32, 1>{sum});
+  finish_few<Rows>((f32 *)shared, [&](int g, int e) { return kRounds ? sums[g][e] : kFactors != 0 ? total[g][e] : sums[g][e] * factors[e / 2].scale; }, column0, m, n, epilogue);
 }
 
 #endif

@@ -85,6 +85,28 @@ template <int Groups, int Parts> struct SkinnyRows {
   }
 };
 
+// The sums of the warps of a block, each of a part of the depth, to an epilogue: sum(group, number) is one of a thread, which has two
+// columns of two rows of each group of eight. By way of shared memory that nobody reads any more.
+template <int Rows, class I, class Get, class Epilogue>
+AOTI_INLINE void finish_few(f32 *parts, const Get &sum_of, I column0, I m, I n, const Epilogue &epilogue) {
+  constexpr int kWarps = kSkinnyThreads / 32;
+  const int warp = thread_index() / 32, lane = thread_index() % 32;
+  barrier();
+  // As [warp, row, column].
+  AOTI_UNROLL_TIMES(2)
+  for (int g = 0; g < Rows / 8; ++g)
+    AOTI_UNROLL_TIMES(4)
+    for (int e = 0; e < 4; ++e)
+      parts[(warp * Rows + g * 8 + lane % 4 * 2 + e % 2) * kSkinnyColumns + lane / 4 + e / 2 * 8] = sum_of(g, e);
+  barrier();
+  const int row = thread_index() / kSkinnyColumns, column = thread_index() % kSkinnyColumns;
+  if (row >= Rows || row >= m || column0 + column >= n) return;
+  f32 sum = 0;
+  AOTI_UNROLL_TIMES(8)
+  for (int w = 0; w < kWarps; ++w) sum += parts[(w * Rows + row) * kSkinnyColumns + column];
+  epilogue(I(row), I(column0 + column), Full<1>{}, Vec<f32, 1>{sum});
+}
+
 // Sums of a block: its warps share the depth, step by step.
 template <class T, int Rows, bool Early, class I, class W, class Epilogue>
 AOTI_INLINE void contract_skinny_units(I column0, I m, I n, I k, const Strided<T, I, true> &a, const Strided<W, I, true> &b,
@@ -125,21 +147,7 @@ AOTI_INLINE void contract_skinny_units(I column0, I m, I n, I k, const Strided<T
     }
   }
   wait_for_copies<0>();
-  barrier();
-  // As [warp, row, column]: a thread has two columns of two rows of each group.
-  f32 *const parts = (f32 *)slots;
-  AOTI_UNROLL_TIMES(2)
-  for (int g = 0; g < kGroups; ++g)
-    AOTI_UNROLL_TIMES(4)
-    for (int e = 0; e < 4; ++e)
-      parts[(warp * Rows + g * 8 + lane % 4 * 2 + e % 2) * kSkinnyColumns + lane / 4 + e / 2 * 8] = sums[g][e];
-  barrier();
-  const int row = thread_index() / kSkinnyColumns, column = thread_index() % kSkinnyColumns;
-  if (row >= Rows || row >= m || column0 + column >= n) return;
-  f32 sum = 0;
-  AOTI_UNROLL_TIMES(8)
-  for (int w = 0; w < kWarps; ++w) sum += parts[(w * Rows + row) * kSkinnyColumns + column];
-  epilogue(I(row), I(column0 + column), Full<1>{}, Vec<f32, 1>{sum});
+  finish_few<Rows>((f32 *)slots, [&](int g, int e) { return sums[g][e]; }, column0, m, n, epilogue);
 }
 
 #endif

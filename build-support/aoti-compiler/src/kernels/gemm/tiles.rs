@@ -40,16 +40,11 @@ const UNITS: [UnitTile; 5] = [
     UnitTile::of(64, 64, 128, ENOUGH_TILES),
     UnitTile { depth: 256, most_blocks: 8, ..UnitTile::of(64, 64, 128, 60) },
 ];
-/// The same where both operands are such as the copy engine brings (`gpu/unit_roles.h`): large tiles by threads with roles. What it
-/// gains is that the next one is on its way while one is finished.
-const BROUGHT_UNITS: [UnitTile; 7] = [
+/// Large tiles of products whose operands the copy engine brings (`gpu/unit_roles.h`), by threads with roles, before the others. What
+/// they gain is that the next one is on its way while one is finished; where each multiprocessor has one, the largest gains nothing.
+const BROUGHT_PRODUCTS: [UnitTile; 2] = [
     UnitTile { copiers: COPIERS, least: MULTIPROCESSORS + 1, ..UNITS[0] },
     UnitTile { copiers: COPIERS, ..UNITS[1] },
-    UNITS[0],
-    UNITS[1],
-    UNITS[2],
-    UNITS[3],
-    UNITS[4],
 ];
 /// What a piece of such a tile takes, by its columns: a narrow one reads its rows as often as a wide one. Of those that keep the device
 /// busy the one is taken whose pieces take least, in as many turns as an H100's multiprocessors need for all tiles.
@@ -62,8 +57,6 @@ const BROUGHT: [UnitTile; 3] = [
     UnitTile { copiers: COPIERS, least: FAST_TILES, ..UNITS[1] },
     UnitTile { copiers: COPIERS, depth: 128, ..UnitTile::of(128, 64, 256, FAST_TILES) },
 ];
-const BROUGHT_CONVOLUTIONS: [UnitTile; 6] =
-    [BROUGHT[0], BROUGHT[1], BROUGHT[2], UNITS[2], UNITS[3], UNITS[4]];
 /// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
 const COPIERS: i64 = constants::COPIERS;
 /// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
@@ -80,18 +73,6 @@ const SPLIT_UNITS: [UnitTile; 7] = [
     UnitTile::of(32, 32, 256, 140),
     UnitTile::of(32, 32, 512, 90),
     UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(32, 32, 256, 60) },
-];
-const BROUGHT_ROUNDED: [UnitTile; 10] = [
-    BROUGHT[0],
-    BROUGHT[1],
-    BROUGHT[2],
-    SPLIT_UNITS[0],
-    SPLIT_UNITS[1],
-    SPLIT_UNITS[2],
-    SPLIT_UNITS[3],
-    SPLIT_UNITS[4],
-    SPLIT_UNITS[5],
-    SPLIT_UNITS[6],
 ];
 /// Sums from which on matrix units are worth it for a few columns: two pieces of halves.
 const LONG_SUM: i64 = 128;
@@ -318,7 +299,7 @@ pub(in crate::kernels) fn of_convolution(
 fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let typical = choose(contraction, index, target);
     let units = || {
-        let fitting = contraction.units(target).iter().filter(|tile| tile.fits(contraction, target));
+        let fitting = contraction.units(target).into_iter().filter(|tile| tile.fits(contraction, target));
         fitting.map(|tile| tile.on(contraction, index, target))
     };
     let plain = || {
@@ -381,8 +362,10 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
         tiles.iter().skip(TYPICAL_UNITS).find(fits)
     } else {
         let busy = || tiles.iter().filter(fits).filter(|tile| tile.is_busy(contraction, target));
-        // Who brings tiles gains nothing for the largest where each multiprocessor has one.
-        let rated = busy().filter(|tile| tile.copiers > 0 || (contraction.is_brought && tile.columns == 256));
+        let is_rated = |tile: &&UnitTile| {
+            tile.copiers > 0 || (contraction.is_brought && tile.columns == UNITS[0].columns)
+        };
+        let rated = busy().filter(is_rated);
         rated.min_by_key(|tile| tile.turns(contraction)).or_else(|| busy().next())
     };
     // Halves that nothing else multiplies as fast are left to the smallest tile.
@@ -427,17 +410,20 @@ impl Contraction {
         }
     }
 
-    /// The tiles for matrix units, where a device has such as multiply these numbers.
-    fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
-        match self.kind {
-            Kind::Halves if target.matrix_shapes.is_empty() => &[],
-            Kind::Halves if self.is_brought && self.is_convolution => &BROUGHT_CONVOLUTIONS,
-            Kind::Halves if self.is_brought => &BROUGHT_UNITS,
-            Kind::Halves => &UNITS,
-            Kind::Rounded if self.is_brought => &BROUGHT_ROUNDED,
+    /// The tiles for matrix units, where a device has such as multiply these numbers; those that are brought come first.
+    fn units(&self, target: &GpuTarget) -> Vec<UnitTile> {
+        let plain: &[UnitTile] = match self.kind {
+            Kind::Halves if !target.matrix_shapes.is_empty() => &UNITS,
             Kind::Split | Kind::Rounded if target.multiplies_by_warp() => &SPLIT_UNITS,
-            Kind::Split | Kind::Rounded | Kind::Other => &[],
-        }
+            Kind::Halves | Kind::Split | Kind::Rounded | Kind::Other => &[],
+        };
+        let brought: &[UnitTile] = match self.kind {
+            _ if !self.is_brought => &[],
+            Kind::Halves if !self.is_convolution => &BROUGHT_PRODUCTS,
+            Kind::Halves | Kind::Rounded => &BROUGHT,
+            Kind::Split | Kind::Other => &[],
+        };
+        [brought, plain].concat()
     }
 
     /// Blocks that share each tile of such a size: the fewest, by powers of two, that give the device `least` of them, each with
