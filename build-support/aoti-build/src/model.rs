@@ -17,7 +17,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
 use crate::files;
-use crate::lock::Usable;
+use crate::lock::ApplicableRecords;
 use crate::operators::{Operator, headers_beside};
 
 /// Where the weights of a model lie.
@@ -271,7 +271,7 @@ impl Model {
         &self,
         levels: Vec<String>,
         gpus: Vec<String>,
-        Usable { records, rates, .. }: Usable,
+        ApplicableRecords { records, rates, .. }: ApplicableRecords,
     ) -> Result<compile::Options, Error> {
         Ok(compile::Options {
             name: self.name.clone(),

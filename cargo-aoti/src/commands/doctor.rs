@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let machine = Machine::here();
     let rates = rates(&machine, cache.as_deref(), arguments.measure);
     // Where packages bring toolchains of their own, those of the first that does are shown.
-    let own = wanted.iter().map(|wanted| wanted.wishes.toolchains.as_slice()).find(|own| !own.is_empty());
+    let own = wanted.iter().map(|wanted| wanted.settings.toolchains.as_slice()).find(|own| !own.is_empty());
     let own = own.unwrap_or_default();
     let report = Toolchains::for_project(environment, cache.as_deref(), own)?.report();
     // Code for GPUs needs a compiler for the host too.
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 
 /// Libraries of products that packages of the project name.
 fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
-    wanted.iter().flat_map(|wanted| wanted.wishes.libraries.iter().copied()).collect()
+    wanted.iter().flat_map(|wanted| wanted.settings.libraries.iter().copied()).collect()
 }
 
 /// How fast one thread is, and as many as there are processors.

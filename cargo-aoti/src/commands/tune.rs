@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
-use aoti_compiler::cost::{Facts, Rates};
+use aoti_compiler::cost::{MachineInfo, Rates};
 use aoti_compiler::schedule::{Records, Setting, TuningStage};
 use aoti_runtime::Device;
 use aoti_toolchain::temporary_folder;
@@ -196,7 +196,7 @@ fn model(
     reached: Option<&Reached>,
 ) -> Result<usize, Failure> {
     let fork_join = reached.map(|reached| reached.fork_join_ns);
-    let facts = Facts {
+    let facts = MachineInfo {
         has_units: Machine::here().has_units,
         more_threads: arguments.threads.saturating_sub(1),
         fork_join_ns: reached.map_or(0, Reached::fork_join_of_runs),
@@ -271,7 +271,7 @@ fn search(
     let outcome = measure(arguments, context, session, task)?;
     let found = records::found(arguments.threads, subject, &outcome);
     for (position, group) in subject.groups.iter().enumerate() {
-        findings.way(&group.key, &group.ways[outcome.winners.0[position]].setting);
+        findings.way(&group.key, &group.candidates[outcome.winners.0[position]].setting);
         let own = found.iter().find(|(own, ..)| *own == position).map(|(_, _, record)| record);
         // What has no time now may have had one.
         if let Some(record) = own.or_else(|| subject.record(group, arguments.threads)) {
@@ -315,7 +315,7 @@ struct What<'a> {
     decided: Records,
     /// What this machine reaches.
     rates: Option<&'a Rates>,
-    facts: Facts,
+    facts: MachineInfo,
     clock: Clock,
 }
 
@@ -420,8 +420,8 @@ impl Subject<'_> {
     /// The position of the way that a group's record names.
     fn recorded(&self, group: &Group, threads: u16) -> Option<usize> {
         let setting: &Setting = &self.record(group, threads)?.setting;
-        let way = group.ways.iter().position(|way| way.setting == *setting)?;
-        Some(if group.ways[0].is_same(&group.ways[way]) { 0 } else { way })
+        let way = group.candidates.iter().position(|way| way.setting == *setting)?;
+        Some(if group.candidates[0].is_same(&group.candidates[way]) { 0 } else { way })
     }
 }
 

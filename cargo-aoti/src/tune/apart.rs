@@ -12,7 +12,7 @@ pub(super) const FEW: usize = 5;
 
 /// Where the threads were in the runs of a search, by the time that they took to begin and end a loop together.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Apart {
+pub(crate) struct PlacementFilter {
     /// The least nanoseconds that were ever seen; infinite where nobody looked.
     pub(crate) best: f64,
     /// The most of runs that were left out.
@@ -23,11 +23,11 @@ pub(crate) struct Apart {
     pub(crate) left_out: usize,
 }
 
-impl Apart {
+impl PlacementFilter {
     /// Before any run; with the least that is known. One thread takes no time for it.
-    pub(crate) fn new(known: Option<f64>) -> Apart {
+    pub(crate) fn new(known: Option<f64>) -> PlacementFilter {
         let best = known.filter(|known| *known > 0.0).unwrap_or(f64::INFINITY);
-        Apart { best, worst: 0.0, runs: 0, left_out: 0 }
+        PlacementFilter { best, worst: 0.0, runs: 0, left_out: 0 }
     }
 
     /// Looks at further runs. Says whether they show that those before were all of threads far apart.
@@ -64,17 +64,17 @@ mod tests {
 
     #[test]
     fn runs_count_in_which_threads_were_near() {
-        let mut apart = Apart::new(None);
+        let mut apart = PlacementFilter::new(None);
         let mixed = samples(&[100.0, 110.0, 500.0, 120.0, 130.0, 190.0, 210.0]);
         assert!(!apart.see(&mixed));
-        assert_eq!(apart, Apart { best: 100.0, worst: 500.0, runs: 7, left_out: 2 });
+        assert_eq!(apart, PlacementFilter { best: 100.0, worst: 500.0, runs: 7, left_out: 2 });
         assert_eq!(apart.near(&mixed).len(), 5);
         assert!(apart.near(&mixed[1..]).is_empty(), "four say nothing");
     }
 
     #[test]
     fn what_was_near_may_turn_out_to_be_far() {
-        let mut apart = Apart::new(Some(500.0));
+        let mut apart = PlacementFilter::new(Some(500.0));
         assert!(!apart.see(&samples(&[490.0, 600.0])));
         assert!(apart.see(&samples(&[100.0])));
         assert!(!apart.see(&samples(&[100.0])) && !apart.is_near(&samples(&[490.0])[0]));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_thread_alone_is_near() {
-        let (mut apart, alone) = (Apart::new(None), samples(&[0.0; FEW]));
+        let (mut apart, alone) = (PlacementFilter::new(None), samples(&[0.0; FEW]));
         assert!(!apart.see(&alone));
         assert_eq!((apart.near(&alone).len(), apart.left_out), (FEW, 0));
     }

@@ -17,7 +17,7 @@ pub(crate) struct Group {
     /// With each of the other ways, where these make other kernels; else empty.
     pub(crate) others: Vec<Vec<usize>>,
     /// The ways to run them; the first is taken without a record.
-    pub(crate) ways: Vec<TuningCandidate>,
+    pub(crate) candidates: Vec<TuningCandidate>,
     /// The ways that are tried, by position: never the first, which is always measured.
     pub(crate) tried: Vec<usize>,
 }
@@ -39,7 +39,8 @@ impl Group {
 
     /// Tries a way in the place of one that is the same, if one is tried; gives the position of that.
     pub(crate) fn try_this(&mut self, way: usize) -> Option<usize> {
-        let position = self.tried.iter().position(|tried| self.ways[*tried].is_same(&self.ways[way]))?;
+        let position =
+            self.tried.iter().position(|tried| self.candidates[*tried].is_same(&self.candidates[way]))?;
         self.tried[position] = way;
         Some(position)
     }
@@ -74,7 +75,7 @@ impl Assignment {
     /// Records that make a build take these ways, beside others.
     pub(crate) fn records(&self, groups: &[Group], mut records: Records) -> Records {
         for (group, way) in groups.iter().zip(&self.0) {
-            records.set(group.key.clone(), group.ways[*way].setting.clone());
+            records.set(group.key.clone(), group.candidates[*way].setting.clone());
         }
         records
     }
@@ -94,8 +95,8 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
             continue;
         }
         let mut tried: Vec<usize> = Vec::new();
-        for (position, way) in kernel.ways.iter().enumerate().skip(1) {
-            let is_new = |known: &usize| !kernel.ways[*known].is_same(way);
+        for (position, way) in kernel.candidates.iter().enumerate().skip(1) {
+            let is_new = |known: &usize| !kernel.candidates[*known].is_same(way);
             if way.is_worth_trying(threads) && tried.iter().chain([&0]).all(is_new) {
                 tried.push(position);
             }
@@ -107,7 +108,7 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
             kernels: vec![index],
             others: Vec::new(),
             tried,
-            ways: kernel.ways.clone(),
+            candidates: kernel.candidates.clone(),
         });
     }
     all.retain(|group| !group.tried.is_empty() && (only.is_empty() || only.contains(&group.name)));
@@ -127,18 +128,22 @@ pub(crate) fn questions<E>(
 ) -> Result<Vec<Group>, E> {
     let is_wanted = |kernel: &&OpenKernel| {
         kernel.index.is_none()
-            && kernel.ways[0].setting.decided() == decided
+            && kernel.candidates[0].setting.decided() == decided
             && families.iter().any(|family| kernel.is_for(family))
             && (only.is_empty() || only.contains(&kernel.name))
     };
     let mut all = Vec::new();
     for question in kernels.iter().filter(is_wanted) {
-        let worth = |way: &usize| question.ways[*way].is_worth_trying(threads);
-        let wanted: Vec<usize> = (1..question.ways.len()).filter(worth).collect();
+        let worth = |way: &usize| question.candidates[*way].is_worth_trying(threads);
+        let wanted: Vec<usize> = (1..question.candidates.len()).filter(worth).collect();
         let mut made = vec![kernels.to_vec()];
-        for way in 1..question.ways.len() {
+        for way in 1..question.candidates.len() {
             let is_wanted = wanted.contains(&way);
-            made.push(if is_wanted { other(&question.key, &question.ways[way].setting)? } else { vec![] });
+            made.push(if is_wanted {
+                other(&question.key, &question.candidates[way].setting)?
+            } else {
+                vec![]
+            });
         }
         let runs: Vec<Vec<(usize, &TuningKey)>> = made.iter().map(|own| run_of(own, families)).collect();
         let keys = |way: usize| sorted(runs[way].iter().map(|(_, key)| *key).collect());
@@ -158,12 +163,13 @@ pub(crate) fn questions<E>(
             name: question.name.clone(),
             kernels: own.remove(0),
             others,
-            ways: question.ways.clone(),
+            candidates: question.candidates.clone(),
             tried,
         });
     }
     // Where time runs out, the most promising were measured.
-    let least = |group: &Group| group.tried.iter().map(|way| group.ways[*way].cost).fold(f64::MAX, f64::min);
+    let least =
+        |group: &Group| group.tried.iter().map(|way| group.candidates[*way].cost).fold(f64::MAX, f64::min);
     all.sort_by(|a, b| least(a).total_cmp(&least(b)));
     Ok(all)
 }

@@ -52,7 +52,7 @@ pub(crate) fn append(
                 Knowledge::Timed(timing) => (Some(timing), None),
                 Knowledge::Refused(reason) => (None, Some(reason)),
             };
-            let own = &group.ways[way];
+            let own = &group.candidates[way];
             let line = json!({
                 "seconds": seconds, "tool": env!("CARGO_PKG_VERSION"), "compiler": circumstances.compiler,
                 "machine": circumstances.machine, "threads": circumstances.threads, "model": circumstances.model,

@@ -1,6 +1,6 @@
 //! What a search found.
 
-use super::apart::Apart;
+use super::apart::PlacementFilter;
 use super::groups::{Assignment, Group};
 use super::statistics::{Timing, rank_correlation};
 
@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
     /// Those in one go; none, too, where nothing but the first ways won.
     pub(crate) whole: Whole,
     /// Where the threads were meanwhile.
-    pub(crate) apart: Apart,
+    pub(crate) apart: PlacementFilter,
 }
 
 impl Outcome {
@@ -52,9 +52,9 @@ impl Outcome {
 
     /// The ways of a group that were measured, fastest first.
     pub(crate) fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
-        let ways = 0..self.known[group].len();
+        let candidates = 0..self.known[group].len();
         let mut all: Vec<(usize, Timing)> =
-            ways.filter_map(|way| Some((way, self.timing(group, way)?))).collect();
+            candidates.filter_map(|way| Some((way, self.timing(group, way)?))).collect();
         all.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
         all
     }
@@ -66,9 +66,9 @@ impl Outcome {
         for (position, group) in groups.iter().enumerate() {
             let timed = self.ranked(position);
             let measured: Vec<(f64, Timing)> =
-                timed.iter().map(|(way, timing)| (group.ways[*way].cost, *timing)).collect();
+                timed.iter().map(|(way, timing)| (group.candidates[*way].cost, *timing)).collect();
             let Some(own) = rank_correlation(&measured) else { continue };
-            let template = group.ways[0].setting.kind();
+            let template = group.candidates[0].setting.kind();
             match all.iter_mut().find(|(name, ..)| name == template) {
                 Some((_, mean, count)) => {
                     *mean = (*mean * *count as f64 + own) / (*count as f64 + 1.0);

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::apart::{Apart, FEW};
+use super::apart::{FEW, PlacementFilter};
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
 use super::outcome::{Knowledge, Outcome, Whole};
@@ -55,7 +55,7 @@ pub(crate) struct Search<'a> {
     /// How long the first library took to open and to check.
     checking: Duration,
     /// Which runs count.
-    apart: Apart,
+    apart: PlacementFilter,
 }
 
 impl<'a> Search<'a> {
@@ -67,8 +67,8 @@ impl<'a> Search<'a> {
         listener: &'a dyn Listener,
         (budget, fork_join): (Duration, Option<f64>),
     ) -> Search<'a> {
-        let known = groups.iter().map(|group| vec![Knowledge::Untried; group.ways.len()]).collect();
-        let (begun, checking, apart) = (Instant::now(), Duration::ZERO, Apart::new(fork_join));
+        let known = groups.iter().map(|group| vec![Knowledge::Untried; group.candidates.len()]).collect();
+        let (begun, checking, apart) = (Instant::now(), Duration::ZERO, PlacementFilter::new(fork_join));
         Search { groups, bench, listener, begun, budget, known, before, checking, apart }
     }
 

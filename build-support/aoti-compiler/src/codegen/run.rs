@@ -254,7 +254,16 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
     for action in actions {
         match action {
             Action::Call(call) => symbols_of_call(call, symbols),
-            Action::Launch(Launch { call, grid, block: _, shared, stays: _, part: _, maps, product: _ }) => {
+            Action::Launch(Launch {
+                call,
+                grid,
+                block: _,
+                shared,
+                persistent: _,
+                part: _,
+                maps,
+                product: _,
+            }) => {
                 symbols_of_call(call, symbols);
                 grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
                 maps.iter().for_each(|map| symbols_of_map(map, symbols));

@@ -186,7 +186,7 @@ pub struct Launch {
     /// Bytes of shared memory beyond those that the kernel declares.
     pub shared: Expr,
     /// Whether each multiprocessor has one block at most, which then does the work of several.
-    pub stays: bool,
+    pub persistent: bool,
     /// Which of the launches of its kernel it is.
     pub part: LaunchPart,
     /// Maps of tensors, which the kernel is given before its tensors.
@@ -220,7 +220,7 @@ pub struct Product {
     /// The left operand, the right one and the results, all of one type.
     pub matrices: [Pointer; 3],
     /// Elements between their rows; between the columns of those that are turned.
-    pub pitches: [i64; 3],
+    pub leading: [i64; 3],
     /// Whether columns of each operand lie side by side rather than rows.
     pub turned: [bool; 2],
     /// Whether `f32` may be rounded to TF32.

@@ -257,7 +257,7 @@ impl Planner<'_> {
                 grid: [launch.grid.clone(), Expr::int(1), Expr::int(1)],
                 block: [u32::try_from(launch.threads).expect("blocks have at most 1024 threads"), 1, 1],
                 shared: launch.shared.clone(),
-                stays: launch.persistent,
+                persistent: launch.persistent,
                 part,
                 maps: launch.maps.iter().map(|own| self.map(id, own)).collect(),
                 product: self.product(id).map(Box::new),
@@ -306,10 +306,10 @@ impl Planner<'_> {
             | Place::Late(_) => unreachable!("what a library adds is weights"),
         });
         let workspace = self.workspace();
-        let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
+        let (leading, turned) = ([a.leading, b.leading, result.leading], [a.turned, b.turned]);
         let number = self.products;
         self.products += 1;
-        Some(Product { number, sizes, matrices, pitches, turned, rounded, relu, bias, workspace })
+        Some(Product { number, sizes, matrices, leading, turned, rounded, relu, bias, workspace })
     }
 
     /// Memory behind the arena's buffers, for scratch on a device, a library, or the report of an error: kernels run one after
@@ -320,7 +320,7 @@ impl Planner<'_> {
     }
 
     fn facts(&mut self, kernel: &Kernel) -> KernelFacts {
-        let stored = |id: &BufferId| !matches!(self.program.buffers[*id].storage, Storage::Row { .. });
+        let stored = |id: &BufferId| !matches!(self.program.buffers[*id].storage, Storage::Local { .. });
         let written: Vec<BufferId> = kernel.writes().into_iter().filter(stored).collect();
         let mut outputs = Vec::new();
         for id in written {
@@ -350,7 +350,7 @@ impl Planner<'_> {
             Storage::Constant(constant) => self.constant(constant, form),
             // A temporary that no step touches has no place of its own, and nobody reads it.
             Storage::Temporary => Place::Arena(self.memory.offsets.get(&id).cloned().unwrap_or_default()),
-            Storage::Row { .. } => unreachable!("rows live inside their kernel"),
+            Storage::Local { .. } => unreachable!("rows live inside their kernel"),
         };
         Pointer { dtype: buffer.dtype, place, start: Expr::int(0) }
     }

@@ -4,16 +4,16 @@ use super::*;
 
 #[test]
 fn ways_that_only_threads_see_are_not_tried_on_one() {
-    let mut ways = group(0, 4).ways;
-    ways[1].is_shared = true;
-    ways[2].cost = 100.0;
+    let mut candidates = group(0, 4).candidates;
+    candidates[1].is_shared = true;
+    candidates[2].cost = 100.0;
     let kernel = |index: usize| OpenKernel {
         name: format!("k{index}"),
         key: TuningKey::parse("0123456789abcdef").unwrap(),
         target: "cpu".to_owned(),
         sizes: vec![],
         index: Some(index),
-        ways: ways.clone(),
+        candidates: candidates.clone(),
         taken: 0,
     };
     let kernels = [kernel(0), kernel(5)];
@@ -39,7 +39,7 @@ fn ways_that_do_the_same_with_these_threads_are_one() {
     ];
     let mut kernel = open("k", Some(0), 1, &settings);
     let shares = [2, 8, 8, 1, 2, 1].map(Some);
-    kernel.ways.iter_mut().zip(shares).for_each(|(way, shares)| way.shares = shares);
+    kernel.candidates.iter_mut().zip(shares).for_each(|(way, shares)| way.shares = shares);
     let mut group = crate::tune::groups::groups(&[kernel.clone()], &["x86_64"], 2, &[]).remove(0);
     assert_eq!(group.tried, [1, 3, 4]);
     group.try_this(5);
@@ -48,7 +48,7 @@ fn ways_that_do_the_same_with_these_threads_are_one() {
     assert_eq!(group.tried, [2, 5, 4]);
     group.try_first(4);
     assert_eq!(group.tried, [4, 2, 5]);
-    kernel.ways.iter_mut().for_each(|way| way.shares = None);
+    kernel.candidates.iter_mut().for_each(|way| way.shares = None);
     let group = crate::tune::groups::groups(&[kernel], &["x86_64"], 2, &[]).remove(0);
     assert_eq!(group.tried, [1, 2, 3, 4, 5], "of open sizes");
 }
@@ -68,7 +68,7 @@ fn open(name: &str, index: Option<usize>, key: u8, settings: &[&str]) -> OpenKer
         target: "cpu".to_owned(),
         sizes: vec![],
         index,
-        ways: settings.iter().map(way).collect(),
+        candidates: settings.iter().map(way).collect(),
         taken: 0,
     }
 }

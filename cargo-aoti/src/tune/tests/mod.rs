@@ -162,7 +162,7 @@ const SETTINGS: [&str; 5] = [
     "gemm.packed split rows 1 lanes outer grain 65536",
 ];
 
-fn group(number: usize, ways: usize) -> Group {
+fn group(number: usize, candidates: usize) -> Group {
     let way = |way: usize| TuningCandidate {
         setting: SETTINGS[way].parse().unwrap(),
         cost: 1.0 + way as f64 / 10.0,
@@ -176,8 +176,8 @@ fn group(number: usize, ways: usize) -> Group {
         name: format!("k{number}"),
         kernels: vec![number],
         others: vec![],
-        ways: (0..ways).map(way).collect(),
-        tried: (1..ways).collect(),
+        candidates: (0..candidates).map(way).collect(),
+        tried: (1..candidates).collect(),
     }
 }
 
@@ -221,7 +221,7 @@ fn the_best_answer_that_is_right_wins() {
     ];
     let mut groups: Vec<Group> = (0..2).map(|number| group(number, does[number].len())).collect();
     for (number, group) in groups.iter_mut().enumerate() {
-        group.others = vec![vec![number]; group.ways.len() - 1];
+        group.others = vec![vec![number]; group.candidates.len() - 1];
     }
     let mut stub = Stub::new(does, true);
     let heard = Heard::default();
@@ -323,8 +323,8 @@ struct Slow {
 
 impl Slow {
     /// With so many ways of one kernel, each faster than the one before.
-    fn new(ways: usize, at_once: usize, [making, checking]: [u64; 2]) -> Slow {
-        let does = vec![(0..ways).map(|way| Takes(10.0 - way as f64)).collect()];
+    fn new(candidates: usize, at_once: usize, [making, checking]: [u64; 2]) -> Slow {
+        let does = vec![(0..candidates).map(|way| Takes(10.0 - way as f64)).collect()];
         let stub = Stub::new(does, false);
         let [making, checking] = [making, checking].map(Duration::from_millis);
         Slow { stub, at_once, making, checking, parts: vec![] }

@@ -48,8 +48,9 @@ fn of_others(program: &Program, kernel: &Kernel, choice: &Selection, target: &Ta
             let is_left = matches!(target, Target::Gpu(_)) && choice.algorithm.library().is_some();
             (is_left && library_product(program, matmul).is_some()).then_some(LIBRARY_BYTES)
         }
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Attention(_) | KernelKind::Rows(_) => {
-            None
-        }
+        KernelKind::Nest(_)
+        | KernelKind::Convolution(_)
+        | KernelKind::Attention(_)
+        | KernelKind::AxisOp(_) => None,
     }
 }

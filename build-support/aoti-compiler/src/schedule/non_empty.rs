@@ -41,6 +41,6 @@ fn factors_of(kernel: &Kernel) -> BTreeSet<Symbol> {
         KernelKind::MatMul(matmul) => factors(extents(&matmul.axes)),
         KernelKind::Convolution(conv) => factors(extents(&conv.axes)),
         KernelKind::Attention(attention) => factors(extents(&attention.axes)),
-        KernelKind::Rows(_) | KernelKind::Extern(_) => BTreeSet::new(),
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => BTreeSet::new(),
     }
 }

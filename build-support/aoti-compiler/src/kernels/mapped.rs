@@ -99,7 +99,7 @@ fn on_processor(
             let (split, lanes, block) = (Split::Template, Lanes::One, Block::Typical);
             (vec![Mapped::of(CpuMapping { split, lanes, grain, block, rows: None })], Expr::int(1))
         }
-        KernelKind::Rows(rows) => axis_ops::on_processor(rows, cpu),
+        KernelKind::AxisOp(rows) => axis_ops::on_processor(rows, cpu),
     }
 }
 
@@ -120,7 +120,7 @@ fn on_gpu(
             tiles(conv::on_gpu(&conv::Site::new(program, conv, target), choice.algorithm, (index, gpu)))
         }
         KernelKind::Attention(own) => tiles(attention::on_gpu(program, own, choice.algorithm, (index, gpu))),
-        KernelKind::Rows(own) => vec![axis_ops::on_gpu(own, choice.algorithm, index, ranges)],
+        KernelKind::AxisOp(own) => vec![axis_ops::on_gpu(own, choice.algorithm, index, ranges)],
         KernelKind::Extern(_) => {
             // Functions are refused for GPUs, and who computes a collective lays it out.
             vec![GpuMapping::Template { threads: 1, rows: 1, index }]

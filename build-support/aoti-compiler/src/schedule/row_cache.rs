@@ -4,7 +4,7 @@
 use super::setting::Setting;
 use crate::cost::Cost;
 use crate::graph::Combine;
-use crate::kernels::laid;
+use crate::kernels::mapped;
 use crate::kernels::nest::simt;
 use crate::loops::{
     Access, Axis, Buffer, Effect, Index, KernelId, KernelKind, Nest, Program, Stage, Storage, Term,
@@ -16,11 +16,11 @@ use std::collections::BTreeSet;
 
 /// Whether a kernel keeps the rows that several of its stages read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Held {
+pub enum RowCaching {
     /// The first of these stages does, for the others.
-    Kept,
+    Cached,
     /// Each of them reads for itself.
-    ReadAgain,
+    Reloaded,
 }
 
 /// Keeps what is read repeatedly, in every kernel whose rows then all fit into registers, where no record says otherwise.
@@ -33,13 +33,13 @@ pub(super) fn hold_rows(
     let Target::Gpu(gpu) = target else { return };
     let mut trial = program.clone();
     let mut fits = |id: KernelId| {
-        hold(&mut trial, id)
-            && laid::keeps_rows_in_registers(&trial, &trial.kernels[id], ranges, gpu)
+        cache_rows(&mut trial, id)
+            && mapped::keeps_rows_in_registers(&trial, &trial.kernels[id], ranges, gpu)
             && is_better(program, &trial, id, target, questions)
     };
     let held: Vec<KernelId> = program.kernels.keys().filter(|id| fits(*id)).collect();
     for id in held {
-        hold(program, id);
+        cache_rows(program, id);
     }
 }
 
@@ -56,20 +56,20 @@ fn is_better(
         KernelKind::MatMul(_)
         | KernelKind::Convolution(_)
         | KernelKind::Attention(_)
-        | KernelKind::Rows(_)
+        | KernelKind::AxisOp(_)
         | KernelKind::Extern(_) => Cost::default(),
     };
     let kernel = &program.kernels[id];
     let answers = vec![
-        Alternative::new(Setting::Held(Held::Kept), cost(trial)),
-        Alternative::new(Setting::Held(Held::ReadAgain), cost(program)),
+        Alternative::new(Setting::RowCaching(RowCaching::Cached), cost(trial)),
+        Alternative::new(Setting::RowCaching(RowCaching::Reloaded), cost(program)),
     ];
     let key = TuningKey::of_kernel("rows", program, kernel, target);
     questions.ask(key, answers, || format!("rows of {}", kernel.name)).is_none_or(|recorded| recorded == 0)
 }
 
 /// Keeps what one kernel reads repeatedly; false if there is nothing.
-fn hold(program: &mut Program, id: KernelId) -> bool {
+fn cache_rows(program: &mut Program, id: KernelId) -> bool {
     let KernelKind::Nest(nest) = &program.kernels[id].kind else { return false };
     let repeated = repeated_loads(nest);
     if repeated.is_empty() || nest.serial {
@@ -133,7 +133,7 @@ fn keep(program: &mut Program, nest: &mut Nest, load: &Repeated) {
     let row = program.buffers.push(Buffer {
         dtype,
         shape: outer.chain([&load.axis.extent]).cloned().collect(),
-        storage: Storage::Row { outer: nest.axes.len() },
+        storage: Storage::Local { outer: nest.axes.len() },
         name: String::new(),
         is_complex: false,
     });

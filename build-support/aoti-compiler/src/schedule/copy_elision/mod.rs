@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 type Buffers = PrimaryMap<BufferId, Buffer>;
 
 /// Makes temporary buffers in the parts of other buffers that they are copied to.
-pub(super) fn coalesce(program: &mut Program, ranges: &dyn Ranges) {
+pub(super) fn elide_copies(program: &mut Program, ranges: &dyn Ranges) {
     let mut uses = Uses::of(program);
     for position in 0..program.steps.len() {
         let Step::Kernel(id) = program.steps[position] else { continue };

@@ -9,21 +9,21 @@ use crate::target::GpuTarget;
 
 /// Who multiplies in a tile of a contraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Multiplier {
+pub enum MathPath {
     /// Threads that share the depth of a few rows, for which memory is the limit.
-    Few,
+    Gemv,
     /// Matrix units, of a few rows of halves, for which memory is the limit.
-    FewUnits,
+    SkinnyTensorCore,
     /// Matrix units, of a few rows with weights in groups, for which memory is the limit.
-    FewGroups,
+    SkinnyGroupQuantized,
     /// Threads with a few sums each.
-    Threads,
+    Simt,
     /// Threads with the windows of neighbouring outputs of a convolution: `conv/windows.rs`.
-    Windows,
+    DirectConv,
     /// Matrix units, where the device has them.
-    Units,
+    TensorCore,
     /// Matrix units, of `f32` that is rounded to TF32.
-    RoundedUnits,
+    TensorCoreTf32,
 }
 
 /// What is known of one.
@@ -123,7 +123,7 @@ static WINDOWS: Row =
 static UNITS: Row = Row {
     word: "units",
     description: "matrix units",
-    header: |tile| if tile.copiers > 0 { "gpu/unit_roles.h" } else { "gpu/units.h" },
+    header: |tile| if tile.producer_threads > 0 { "gpu/unit_roles.h" } else { "gpu/units.h" },
     fits: widens_nothing,
     lanes: |dtype| RESULT_BYTES / dtype.size() as i64,
     is_of_few: false,
@@ -137,28 +137,28 @@ static ROUNDED_UNITS: Row = Row {
     ..UNITS
 };
 
-impl Multiplier {
+impl MathPath {
     /// All of them.
-    pub const ALL: [Multiplier; 7] = [
-        Multiplier::Few,
-        Multiplier::FewUnits,
-        Multiplier::FewGroups,
-        Multiplier::Threads,
-        Multiplier::Windows,
-        Multiplier::Units,
-        Multiplier::RoundedUnits,
+    pub const ALL: [MathPath; 7] = [
+        MathPath::Gemv,
+        MathPath::SkinnyTensorCore,
+        MathPath::SkinnyGroupQuantized,
+        MathPath::Simt,
+        MathPath::DirectConv,
+        MathPath::TensorCore,
+        MathPath::TensorCoreTf32,
     ];
 
     /// What is known of it.
     pub(crate) fn row(self) -> &'static Row {
         match self {
-            Multiplier::Few => &FEW,
-            Multiplier::FewUnits => &FEW_UNITS,
-            Multiplier::FewGroups => &FEW_GROUPS,
-            Multiplier::Threads => &THREADS,
-            Multiplier::Windows => &WINDOWS,
-            Multiplier::Units => &UNITS,
-            Multiplier::RoundedUnits => &ROUNDED_UNITS,
+            MathPath::Gemv => &FEW,
+            MathPath::SkinnyTensorCore => &FEW_UNITS,
+            MathPath::SkinnyGroupQuantized => &FEW_GROUPS,
+            MathPath::Simt => &THREADS,
+            MathPath::DirectConv => &WINDOWS,
+            MathPath::TensorCore => &UNITS,
+            MathPath::TensorCoreTf32 => &ROUNDED_UNITS,
         }
     }
 }
@@ -169,7 +169,7 @@ fn widens_nothing(product: Option<(&Program, &MatMul)>, _: &GpuTarget) -> bool {
 
 /// By all threads, or by those that multiply what others have brought.
 fn on_units(element: Parameter, tile: &Tile, asked: &Asked) -> Call<&'static str> {
-    if tile.copiers == 0 {
+    if tile.producer_threads == 0 {
         return Call::new("contract_units", PLACE).with(sizes(element, tile, asked));
     }
     let parameters = [element, number(tile.rows), number(tile.columns), number(asked.lanes)];

@@ -80,11 +80,11 @@ impl<'a> Case<'a> {
                 FusionChoice::Separate => vec![apart, fused],
             }
         };
-        let joints = match joint {
+        let fusion_choice = match joint {
             FusionChoice::Fuse => [FusionChoice::Fuse, FusionChoice::Separate],
             FusionChoice::Separate => [FusionChoice::Separate, FusionChoice::Fuse],
         };
-        (joints, is_open.then(answers))
+        (fusion_choice, is_open.then(answers))
     }
 
     /// Whether the loop that would be left has too few positions for the machine, and there is work for more.
@@ -129,7 +129,7 @@ impl<'a> Case<'a> {
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
                     || gathers(&self.cost_fused) > gathers(&self.cost_apart)
             }
-            KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
+            KernelKind::Attention(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => false,
         }
     }
 }
@@ -145,7 +145,7 @@ fn cost(program: &Program, producer: &Kernel, kind: &KernelKind, target: &Target
             contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)).plus(&rows.unwrap_or_default())
         }
         KernelKind::Convolution(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
-        KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => Cost::default(),
+        KernelKind::Attention(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => Cost::default(),
     }
 }
 

@@ -23,7 +23,7 @@ const WITH_VALUE: [&str; 5] = ["--color", "--config", "--explain", "-C", "-Z"];
 
 /// What is wanted of a build script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum BuildMode {
     /// Native code.
     Full,
     /// Rust modules, whatever else there is.
@@ -32,21 +32,21 @@ pub(crate) enum Purpose {
     Check,
 }
 
-impl Purpose {
+impl BuildMode {
     /// By the environment, and by the command line of the process that started this one.
     ///
     /// # Errors
     /// [`Error::Variable`] for a choice that there is not.
-    pub(crate) fn of(environment: &Environment, parent: Option<&[u8]>) -> Result<Purpose, Error> {
+    pub(crate) fn of(environment: &Environment, parent: Option<&[u8]>) -> Result<BuildMode, Error> {
         let choice = environment.variable(VARIABLE).unwrap_or_default();
         match choice.to_str() {
-            Some("full") => return Ok(Purpose::Full),
-            Some("bindings") => return Ok(Purpose::Bindings),
+            Some("full") => return Ok(BuildMode::Full),
+            Some("bindings") => return Ok(BuildMode::Bindings),
             Some("auto" | "") => {}
             _ => return Err(unknown(&choice.to_string_lossy())),
         }
         if environment.variable("DOCS_RS").is_some() {
-            return Ok(Purpose::Bindings);
+            return Ok(BuildMode::Bindings);
         }
         let wrapper = environment.variable("RUSTC_WORKSPACE_WRAPPER");
         let is_clippy =
@@ -54,7 +54,7 @@ impl Purpose {
         let is_check = is_clippy
             || environment.variable("RA_RUSTC_WRAPPER").is_some()
             || parent.and_then(subcommand).is_some_and(|command| CHECKS.contains(&command));
-        Ok(if is_check { Purpose::Check } else { Purpose::Full })
+        Ok(if is_check { BuildMode::Check } else { BuildMode::Full })
     }
 }
 
@@ -86,10 +86,10 @@ fn subcommand(line: &[u8]) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)], parent: &str) -> Result<Purpose, Error> {
+    fn of(variables: &[(&str, &str)], parent: &str) -> Result<BuildMode, Error> {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let line: Vec<u8> = parent.split(' ').flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
-        Purpose::of(&Environment::from_variables(variables, "/"), Some(&line))
+        BuildMode::of(&Environment::from_variables(variables, "/"), Some(&line))
     }
 
     #[test]
@@ -100,29 +100,29 @@ mod tests {
             "cargo -v --color always check --all",
             "cargo +nightly -Zx --config a=1 -C d doc",
         ] {
-            assert_eq!(of(&[], line).unwrap(), Purpose::Check, "{line}");
+            assert_eq!(of(&[], line).unwrap(), BuildMode::Check, "{line}");
         }
         for line in
             ["cargo build", "cargo run -- check", "cargo ck", "cargo", "make check", "cargo-hack check", ""]
         {
-            assert_eq!(of(&[], line).unwrap(), Purpose::Full, "{line}");
+            assert_eq!(of(&[], line).unwrap(), BuildMode::Full, "{line}");
         }
     }
 
     #[test]
     fn editors_and_lints_are_known_by_their_variables() {
         let clippy = [("RUSTC_WORKSPACE_WRAPPER", "/x/clippy-driver")];
-        assert_eq!(of(&clippy, "tool").unwrap(), Purpose::Check);
-        assert_eq!(of(&[("RUSTC_WORKSPACE_WRAPPER", "/x/sccache")], "tool").unwrap(), Purpose::Full);
-        assert_eq!(of(&[("RA_RUSTC_WRAPPER", "1")], "tool").unwrap(), Purpose::Check);
-        assert_eq!(of(&[("DOCS_RS", "1")], "cargo build").unwrap(), Purpose::Bindings);
+        assert_eq!(of(&clippy, "tool").unwrap(), BuildMode::Check);
+        assert_eq!(of(&[("RUSTC_WORKSPACE_WRAPPER", "/x/sccache")], "tool").unwrap(), BuildMode::Full);
+        assert_eq!(of(&[("RA_RUSTC_WRAPPER", "1")], "tool").unwrap(), BuildMode::Check);
+        assert_eq!(of(&[("DOCS_RS", "1")], "cargo build").unwrap(), BuildMode::Bindings);
     }
 
     #[test]
     fn the_variable_has_the_last_word_and_its_values_are_known() {
-        assert_eq!(of(&[("AOTI_BUILD", "full"), ("DOCS_RS", "1")], "cargo check").unwrap(), Purpose::Full);
-        assert_eq!(of(&[("AOTI_BUILD", "bindings")], "cargo build").unwrap(), Purpose::Bindings);
-        assert_eq!(of(&[("AOTI_BUILD", "auto")], "cargo check").unwrap(), Purpose::Check);
+        assert_eq!(of(&[("AOTI_BUILD", "full"), ("DOCS_RS", "1")], "cargo check").unwrap(), BuildMode::Full);
+        assert_eq!(of(&[("AOTI_BUILD", "bindings")], "cargo build").unwrap(), BuildMode::Bindings);
+        assert_eq!(of(&[("AOTI_BUILD", "auto")], "cargo check").unwrap(), BuildMode::Check);
         let error = of(&[("AOTI_BUILD", "binding")], "cargo build").unwrap_err().to_string();
         assert_eq!(error, "the variable `AOTI_BUILD` cannot be `binding`; did you mean `bindings`?");
         assert!(

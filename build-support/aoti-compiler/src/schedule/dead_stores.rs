@@ -58,7 +58,7 @@ fn kernel_reads(kernel: &Kernel) -> BTreeSet<BufferId> {
         KernelKind::Attention(own) => {
             read.extend([own.queries.buffer, own.keys.buffer, own.values.buffer]);
         }
-        KernelKind::Rows(rows) => read.extend(&rows.inputs),
+        KernelKind::AxisOp(rows) => read.extend(&rows.inputs),
         KernelKind::Extern(own) => read.extend(own.inputs.iter().map(|(buffer, _)| *buffer)),
     }
     read
@@ -88,7 +88,7 @@ fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
                 let _ = prune_stage(stage, &BTreeSet::new());
             }
         }
-        KernelKind::Rows(_) | KernelKind::Extern(_) => {}
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => {}
     }
     changed
 }
@@ -195,7 +195,7 @@ fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId,
 
 fn does_something(kernel: &Kernel) -> bool {
     match &kernel.kind {
-        KernelKind::Rows(_) | KernelKind::Extern(_) => true,
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => true,
         // Scores are for the result alone.
         KernelKind::Attention(own) => !own.stages[1].effects.is_empty(),
         KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
@@ -287,7 +287,7 @@ fn row_axes(program: &Program, nest: &Nest, buffer: BufferId, target: &Target) -
 
 fn make_row(program: &mut Program, nest: &mut Nest, buffer: BufferId, outer: usize, ranges: &dyn Ranges) {
     let row_shape: Vec<Expr> = program.buffers[buffer].shape[outer..].to_vec();
-    program.buffers[buffer].storage = Storage::Row { outer };
+    program.buffers[buffer].storage = Storage::Local { outer };
     let shorten = |access: &mut Access| {
         if access.buffer == buffer {
             let coords = access.coords.split_off(outer);

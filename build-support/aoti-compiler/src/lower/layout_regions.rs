@@ -3,7 +3,7 @@
 //!
 //! Values are in one part where an operator reads or writes both: then it walks over them in one order, or turns elements.
 
-use super::turning;
+use super::layout_cost;
 use crate::cost::{Cost, WorkKind};
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::loops::Channels;
@@ -59,8 +59,8 @@ impl Neighbourhood {
         self.values.iter().for_each(|value| own[*value] = true);
         let nodes: Vec<&Node> =
             graph.nodes.iter().filter(|node| touched(node).any(|value| own[value])).collect();
-        let work = turning::work(graph, &own) as f64;
-        let turned = if target.pays_for_turning() { turning::elements(graph, &own) as f64 } else { 0.0 };
+        let work = layout_cost::work(graph, &own) as f64;
+        let turned = if target.pays_for_turning() { layout_cost::elements(graph, &own) as f64 } else { 0.0 };
         let last = Cost::of(WorkKind::VectorFma, work).and(WorkKind::TransposedAccess, turned);
         let first = Cost::of(WorkKind::VectorFma, APART * work);
         let prices = target.prices();

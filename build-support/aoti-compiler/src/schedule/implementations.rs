@@ -4,7 +4,7 @@
 use super::setting::Setting;
 use crate::cost::Cost;
 use crate::cost::WorkSplit;
-use crate::kernels::laid;
+use crate::kernels::mapped;
 use crate::kernels::mapping::Mapping;
 use crate::kernels::{self, Selection};
 use crate::loops::{Kernel, Program};
@@ -14,7 +14,7 @@ use crate::tuning::{Alternative, Config, Records, TuningKey, TuningPoint};
 
 /// One way to run a kernel.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Way {
+pub struct Implementation {
     /// How it is computed.
     pub choice: Selection,
     /// How its positions are laid over the machine.
@@ -35,14 +35,14 @@ pub(super) fn decide(
     ranges: &dyn Ranges,
     target: &Target,
 ) -> (Selection, Mapping) {
-    let mut all = ways(program, kernel, ranges, target);
+    let mut all = implementations(program, kernel, ranges, target);
     let recorded = if records.is_empty() || all.len() == 1 {
         None
     } else {
         records.get(&TuningKey::of(program, kernel, target))
     };
     let found = recorded.and_then(|config| all.iter().position(|way| Config::from(way.setting()) == *config));
-    let Way { choice, mapping, .. } = all.swap_remove(found.unwrap_or(0));
+    let Implementation { choice, mapping, .. } = all.swap_remove(found.unwrap_or(0));
     (choice, mapping)
 }
 
@@ -54,21 +54,21 @@ pub fn question(
     target: &Target,
     own: &Setting,
 ) -> TuningPoint {
-    let ways = ways(program, kernel, ranges, target);
-    let answer = |way: &Way| Alternative {
+    let implementations = implementations(program, kernel, ranges, target);
+    let answer = |way: &Implementation| Alternative {
         config: way.setting().into(),
         cost: way.cost,
         is_shared: way.is_shared,
         shares: way.shares,
     };
-    let answers: Vec<Alternative> = ways.iter().map(answer).collect();
+    let answers: Vec<Alternative> = implementations.iter().map(answer).collect();
     let own = Config::from(own.clone());
     let taken = answers.iter().position(|answer| answer.config == own).unwrap_or(0);
     let (key, sizes) = TuningKey::with_sizes(program, &[kernel], target);
     TuningPoint { key, sizes, about: kernel.name.clone(), answers, taken }
 }
 
-impl Way {
+impl Implementation {
     /// What distinguishes it from the other ways of its kernel.
     pub fn setting(&self) -> Setting {
         Setting::of(&self.choice, &self.mapping)
@@ -78,13 +78,18 @@ impl Way {
 /// The ways to run a kernel: first the one that is taken without a record, then the others, cheapest first; never none.
 ///
 /// Of the template that is taken there are all mappings, of the others what they take by themselves.
-pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Target) -> Vec<Way> {
-    let mut all: Vec<Way> = Vec::new();
+pub fn implementations(
+    program: &Program,
+    kernel: &Kernel,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> Vec<Implementation> {
+    let mut all: Vec<Implementation> = Vec::new();
     let prices = target.prices();
     for kernels::Candidate { choice, cost } in kernels::candidates(program, kernel, target) {
-        let laid = laid::map(program, kernel, &choice, ranges, target);
+        let laid = mapped::map(program, kernel, &choice, ranges, target);
         let few = if all.is_empty() { laid.len() } else { 1 };
-        all.extend(laid.into_iter().take(few).map(|laid| Way {
+        all.extend(laid.into_iter().take(few).map(|laid| Implementation {
             cost: laid.cost(&cost),
             choice: choice.clone(),
             mapping: laid.mapping,

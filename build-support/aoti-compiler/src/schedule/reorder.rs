@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The nest over those of `axes` that run more than once, where `epilogue` stores at plain positions of all of them a buffer
 /// of which every position of the nest loads one element of its own.
-pub(super) fn follow(nest: &Nest, epilogue: &Stage, axes: &[Axis], ranges: &dyn Ranges) -> Option<Nest> {
+pub(super) fn reordered(nest: &Nest, epilogue: &Stage, axes: &[Axis], ranges: &dyn Ranges) -> Option<Nest> {
     let plain: Vec<Index> = axes.iter().map(|axis| Index::Expr(Expr::sym(axis.symbol))).collect();
     let stored = epilogue.effects.iter().find_map(|effect| match effect {
         Effect::Store { access, .. } if access.coords == plain => Some(access.buffer),
