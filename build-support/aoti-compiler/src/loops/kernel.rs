@@ -55,6 +55,18 @@ impl Stage {
         self.loads().map(|(access, _)| access.buffer)
     }
 
+    /// Buffers whose values it meets: those that it loads, and those that its stores leave something of.
+    pub fn meets(&self) -> impl Iterator<Item = BufferId> + '_ {
+        let kept = self.effects.iter().filter_map(|effect| match effect {
+            // Combining stores read what is there; indirect ones leave most of it as it is.
+            Effect::Store { access, combine, .. } => {
+                (*combine != Combine::Set || !access.is_direct()).then_some(access.buffer)
+            }
+            Effect::Accumulate { .. } => None,
+        });
+        self.reads().chain(kept)
+    }
+
     /// Buffers that are written.
     pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.effects.iter().filter_map(|effect| match effect {
@@ -117,17 +129,7 @@ impl Kernel {
             KernelKind::AxisOp(rows) => rows.inputs.clone(),
             KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
         };
-        for stage in self.stages() {
-            buffers.extend(stage.reads());
-            for effect in &stage.effects {
-                // Combining stores read what is there; indirect ones leave most of it as it is.
-                if let Effect::Store { access, combine, .. } = effect
-                    && (*combine != Combine::Set || !access.is_direct())
-                {
-                    buffers.push(access.buffer);
-                }
-            }
-        }
+        self.stages().for_each(|stage| buffers.extend(stage.meets()));
         unique(buffers)
     }
 

@@ -6,6 +6,7 @@ mod elsewhere;
 use super::{
     Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
     KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
+    verify::verify,
 };
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
@@ -32,6 +33,14 @@ pub(crate) struct Planned {
     placements: IndexMap<(ConstantId, Form), u64>,
 }
 
+impl Planned {
+    /// Whether a constant in some form is at an offset in what a model makes of its weights.
+    pub(super) fn is_expanded_at(&self, offset: u64) -> bool {
+        let mut placements = self.placements.iter();
+        placements.any(|((_, form), own)| matches!(form, Form::Expanded(_)) && *own == offset)
+    }
+}
+
 /// Plans the run of a schedule.
 pub(crate) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
     plan_with(schedule, ranges, Layout::default())
@@ -40,6 +49,16 @@ pub(crate) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
 /// Plans the run of a schedule. Its constants go into the weights behind those that
 /// are there.
 pub(crate) fn plan_with(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
+    let planned = unverified(schedule, ranges, layout);
+    if cfg!(debug_assertions) {
+        let findings = verify(schedule, &planned);
+        assert!(findings.is_empty(), "planning made a malformed run:\n{}", findings.join("\n"));
+    }
+    planned
+}
+
+/// The plan as it is made.
+pub(super) fn unverified(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
     let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
         schedule,

@@ -1,6 +1,8 @@
 //! Facts about run plans, in their text form.
 
+use super::plan::unverified;
 use super::text::{parse, print};
+use super::weights::Layout;
 use super::{Action, Launch, LaunchPart, Place, RunPlan, plan};
 use crate::loops;
 use crate::schedule::decide;
@@ -17,7 +19,9 @@ fn planned(program: &str) -> RunPlan {
         ranges.set(Symbol::size(u32::try_from(index).expect("few")), info.range);
     }
     let target = Target::cpu(&["x86-64-v3"]);
-    plan(&decide(program, &ranges, &target, &crate::schedule::Records::none()), &ranges).run
+    // Some of these programs read what nothing writes, which their text is not about.
+    let schedule = decide(program, &ranges, &target, &crate::schedule::Records::none());
+    unverified(&schedule, &ranges, Layout::default()).run
 }
 
 /// A program whose steps stand between declarations and the closing brace.

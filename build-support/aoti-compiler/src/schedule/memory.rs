@@ -13,6 +13,7 @@ mod symbolic;
 mod workspace;
 
 pub use late::{Late, LateId, is_late, is_late_scratch, is_of_data};
+pub(crate) use workspace::{LIBRARY_BYTES, REPORT_BYTES};
 
 use crate::graph::{SymbolInfo, extremes_of};
 use crate::kernels::{Scratch, Selection};
