@@ -12,7 +12,7 @@ use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::Selection;
-use crate::rates::Rates;
+use aoti_tune::peaks::Peaks;
 
 mod explain;
 
@@ -112,14 +112,14 @@ fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
 }
 
 /// How fast one thread is, and as many as there are processors.
-fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Rates)> {
+fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Peaks)> {
     let mut counts = vec![1, machine.processors.max(1)];
     counts.dedup();
-    counts.into_iter().map(|threads| (threads, Rates::here(cache, threads, again))).collect()
+    counts.into_iter().map(|threads| (threads, Peaks::here(cache, threads, again))).collect()
 }
 
 /// What choices of kernels depend on, and what their times are held against.
-fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
+fn describe_machine(machine: &Machine, rates: &[(usize, Peaks)]) -> String {
     let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
     let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
     let mut text =
@@ -130,7 +130,7 @@ fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
     text
 }
 
-fn machine_json(machine: &Machine, rates: &[(usize, Rates)]) -> Value {
+fn machine_json(machine: &Machine, rates: &[(usize, Peaks)]) -> Value {
     let caches = machine.caches.iter().map(|(level, kib)| json!({ "level": level, "kib": kib }));
     let rates = rates.iter().map(|(threads, rates)| json!({ "threads": threads, "limits": rates.json() }));
     json!({

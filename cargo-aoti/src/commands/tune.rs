@@ -25,12 +25,12 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::Selection;
-use crate::rates::Rates as Reached;
-use crate::tune::groups::{Group, groups, questions};
-use crate::tune::log::{self, Circumstances};
-use crate::tune::machine::{Comparison, Machine as Measuring};
-use crate::tune::outcome::Outcome;
-use crate::tune::search::Search;
+use aoti_tune::groups::{Group, groups, questions};
+use aoti_tune::log::{self, Circumstances};
+use aoti_tune::machine::{Comparison, Machine as Measuring};
+use aoti_tune::outcome::Outcome;
+use aoti_tune::peaks::Peaks as Reached;
+use aoti_tune::search::Search;
 use findings::Findings;
 use plan::Planned;
 use points::Point;
@@ -446,7 +446,7 @@ fn measure(
         let circumstances = Circumstances { model, machine, threads, compiler, whole_runs, inputs };
         let path = folder.join(log::FILE);
         if let Err(failure) = log::append(&path, &circumstances, &subject.groups, &outcome) {
-            context.terminal.warn(failure.message().unwrap_or_default());
+            context.terminal.warn(&failure.to_string());
         }
     }
     Ok(outcome)
@@ -472,10 +472,11 @@ fn measured(
     };
     let mut machine = Measuring::new(session, &subject.model, comparison)?;
     let file = subject.planned.file(arguments);
-    machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
+    let info = machine.first()?;
+    machine.prepare(&super::run::inputs(&info, file, &subject.point.dims)?)?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
-    Search::new(groups, before, &mut machine, &heard, (task.budget(), task.fork_join)).run()
+    Ok(Search::new(groups, before, &mut machine, &heard, (task.budget(), task.fork_join)).run()?)
 }
 
 #[cfg(test)]

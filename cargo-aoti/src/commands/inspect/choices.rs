@@ -16,7 +16,7 @@ use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::single;
 use crate::table;
-use crate::tune::log::parts;
+use aoti_tune::log::parts;
 
 /// Prints the choices of a model.
 pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Output) -> Result<(), Failure> {

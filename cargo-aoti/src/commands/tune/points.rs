@@ -9,7 +9,7 @@ use aoti_compiler::cost::MachineInfo;
 use super::Arguments;
 use super::plan::Planned;
 use crate::failure::Failure;
-use crate::tune::machine;
+use aoti_tune::machine;
 
 /// Sizes at which all kernels of a model are measured.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -9,9 +9,9 @@ use super::Subject;
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::tune::groups::Group;
-use crate::tune::outcome::{Knowledge, Outcome};
-use crate::tune::statistics::Timing;
+use aoti_tune::groups::Group;
+use aoti_tune::outcome::{Knowledge, Outcome};
+use aoti_tune::statistics::Timing;
 
 /// Hears of the cache only what went wrong with it.
 struct Warned<'a>(&'a Terminal);

@@ -7,11 +7,11 @@ use super::{Arguments, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
 use crate::table;
-use crate::tune::apart::PlacementFilter;
-use crate::tune::groups::Group;
-use crate::tune::log::parts;
-use crate::tune::outcome::{Knowledge, Outcome};
-use crate::tune::search::Listener;
+use aoti_tune::groups::Group;
+use aoti_tune::log::parts;
+use aoti_tune::outcome::{Knowledge, Outcome};
+use aoti_tune::placement::PlacementFilter;
+use aoti_tune::search::Listener;
 
 /// Ways that `--verbose` shows of each kernel.
 const SHOWN: usize = 10;

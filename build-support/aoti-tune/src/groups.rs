@@ -6,39 +6,40 @@ use aoti_compiler::schedule::{Records, Setting, TuningKey, TuningStage};
 
 /// Kernels of one key, which are run in one way; or a question whose answers make other kernels, wherever it comes.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Group {
-    pub(crate) key: TuningKey,
+pub struct Group {
+    /// What records know them by.
+    pub key: TuningKey,
     /// The sizes that the key leaves open: the input and the axis of each, where it is one of an input.
-    pub(crate) sizes: Vec<Option<(usize, usize)>>,
+    pub sizes: Vec<Option<(usize, usize)>>,
     /// The first kernel's name, or what the question is about.
-    pub(crate) name: String,
+    pub name: String,
     /// Positions among the kernels of a run, with the first way.
-    pub(crate) kernels: Vec<usize>,
+    pub kernels: Vec<usize>,
     /// With each of the other ways, where these make other kernels; else empty.
-    pub(crate) others: Vec<Vec<usize>>,
+    pub others: Vec<Vec<usize>>,
     /// The ways to run them; the first is taken without a record.
-    pub(crate) candidates: Vec<TuningCandidate>,
+    pub candidates: Vec<TuningCandidate>,
     /// The ways that are tried, by position: never the first, which is always measured.
-    pub(crate) tried: Vec<usize>,
+    pub tried: Vec<usize>,
 }
 
 /// The way of each group, by position.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Assignment(pub(crate) Vec<usize>);
+pub struct Assignment(pub Vec<usize>);
 
 impl Group {
     /// Positions of its kernels in a run where it alone may have another way than the first.
-    pub(crate) fn positions(&self, way: usize) -> &[usize] {
+    pub fn positions(&self, way: usize) -> &[usize] {
         way.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(&self.kernels)
     }
 
     /// Whether its ways make other kernels.
-    pub(crate) fn makes_kernels(&self) -> bool {
+    pub fn makes_kernels(&self) -> bool {
         !self.others.is_empty()
     }
 
     /// Tries a way in the place of one that is the same, if one is tried; gives the position of that.
-    pub(crate) fn try_this(&mut self, way: usize) -> Option<usize> {
+    pub fn try_this(&mut self, way: usize) -> Option<usize> {
         let position =
             self.tried.iter().position(|tried| self.candidates[*tried].is_same(&self.candidates[way]))?;
         self.tried[position] = way;
@@ -46,7 +47,7 @@ impl Group {
     }
 
     /// The same, before the others: where time runs out, it is measured.
-    pub(crate) fn try_first(&mut self, way: usize) {
+    pub fn try_first(&mut self, way: usize) {
         if let Some(position) = self.try_this(way) {
             self.tried[..=position].rotate_right(1);
         }
@@ -55,25 +56,25 @@ impl Group {
 
 impl Assignment {
     /// As without records.
-    pub(crate) fn first(groups: &[Group]) -> Assignment {
+    pub fn first(groups: &[Group]) -> Assignment {
         Assignment(vec![0; groups.len()])
     }
 
     /// The groups that have another way than the first, with that.
-    pub(crate) fn pairs(&self) -> Vec<(usize, usize)> {
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
         let all = self.0.iter().copied().enumerate();
         all.filter(|(_, way)| *way != 0).collect()
     }
 
     /// Only these groups have another way than the first.
-    pub(crate) fn of(groups: &[Group], pairs: &[(usize, usize)]) -> Assignment {
+    pub fn of(groups: &[Group], pairs: &[(usize, usize)]) -> Assignment {
         let mut all = Assignment::first(groups);
         pairs.iter().for_each(|(group, way)| all.0[*group] = *way);
         all
     }
 
     /// Records that make a build take these ways, beside others.
-    pub(crate) fn records(&self, groups: &[Group], mut records: Records) -> Records {
+    pub fn records(&self, groups: &[Group], mut records: Records) -> Records {
         for (group, way) in groups.iter().zip(&self.0) {
             records.set(group.key.clone(), group.candidates[*way].setting.clone());
         }
@@ -82,7 +83,7 @@ impl Assignment {
 }
 
 /// The groups of a model that have more than one way, of those targets and names that are wanted, in the order of the run.
-pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, only: &[String]) -> Vec<Group> {
+pub fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, only: &[String]) -> Vec<Group> {
     let mut all: Vec<Group> = Vec::new();
     let is_wanted = |kernel: &&OpenKernel| families.iter().any(|family| kernel.is_for(family));
     for kernel in kernels.iter().filter(is_wanted) {
@@ -119,7 +120,7 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
 type Kernels<'a, E> = dyn Fn(&TuningKey, &Setting) -> Result<Vec<OpenKernel>, E> + 'a;
 
 /// What decides at some time which kernels a model has, where other answers are worth trying, of those names that are wanted.
-pub(crate) fn questions<E>(
+pub fn questions<E>(
     kernels: &[OpenKernel],
     families: &[&str],
     (decided, threads): (TuningStage, u16),
@@ -206,7 +207,7 @@ fn beside(run: &[(usize, &TuningKey)], some: &[&TuningKey]) -> Vec<usize> {
 }
 
 /// Assignments that have every way that is tried in one of them: as few as there can be, or one for each way.
-pub(crate) fn assignments(groups: &[Group], together: bool) -> Vec<Assignment> {
+pub fn assignments(groups: &[Group], together: bool) -> Vec<Assignment> {
     // Where two answers make kernels, nobody knows whose the kernels are that are new.
     if !together || groups.iter().any(Group::makes_kernels) {
         let pairs =

@@ -3,16 +3,16 @@
 //! A way that ends the process, hangs or gives something else is refused by name. Those that are left run by turns, and
 //! the slower half of each kernel's ways is dropped from turn to turn as the budget is used up. What wins is run once more,
 //! all together, against the first ways: if the whole is slower, nothing wins. Runs count where the threads were near each other
-//! (`apart`); a record that there is changes only for what is certain.
+//! (`placement`); a record that there is changes only for what is certain.
 
 use std::time::{Duration, Instant};
 
-use super::apart::{FEW, PlacementFilter};
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
 use super::outcome::{Knowledge, Outcome, Whole};
+use super::placement::{FEW, PlacementFilter};
 use super::statistics::Timing;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The part of the budget that may go by before the last library is made.
 const MAKING: f64 = 0.6;
@@ -26,7 +26,7 @@ const UNMEASURED: f64 = 1.5;
 const ROUNDS: std::ops::RangeInclusive<usize> = FEW..=400;
 
 /// News of a search.
-pub(crate) trait Listener {
+pub trait Listener {
     /// So many of so many libraries are being made.
     fn making(&self, done: usize, all: usize);
     /// A way was refused.
@@ -43,7 +43,7 @@ struct Running {
 }
 
 /// A search over the ways of a model's kernels.
-pub(crate) struct Search<'a> {
+pub struct Search<'a> {
     groups: &'a [Group],
     bench: &'a mut dyn Bench,
     listener: &'a dyn Listener,
@@ -60,7 +60,7 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// With the time that there is, and the least nanoseconds that threads are known to take to begin and end a loop together.
-    pub(crate) fn new(
+    pub fn new(
         groups: &'a [Group],
         before: Vec<Option<usize>>,
         bench: &'a mut dyn Bench,
@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// When the first ways themselves cannot be made and run.
-    pub(crate) fn run(mut self) -> Result<Outcome, Failure> {
+    pub fn run(mut self) -> Result<Outcome, Error> {
         let first = Assignment::first(self.groups);
         let made = self.bench.make(std::slice::from_ref(&first))?.remove(0);
         let id = made.map_err(|fault| faulty(&fault))?;
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
     }
 
     /// Makes and checks libraries for all ways that are tried, as far as time allows, the most promising first.
-    fn make_all(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
+    fn make_all(&mut self, running: &mut Vec<Running>) -> Result<(), Error> {
         let all = assignments(self.groups, self.bench.times_kernels());
         let mut rest = &all[..];
         let mut each = self.bench.takes_to_make() + self.checking;
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         &mut self,
         mut assignment: Assignment,
         mut made: Result<LibraryId, Fault>,
-    ) -> Result<Option<Running>, Failure> {
+    ) -> Result<Option<Running>, Error> {
         loop {
             let fault = match made {
                 Ok(id) => match self.bench.check(id)? {
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
 
     /// Which way of a library is at fault, and what it does. The kernel where it showed is asked first; but what one writes
     /// out of bounds shows in another.
-    fn blame(&mut self, assignment: &Assignment, fault: &Fault) -> Result<((usize, usize), String), Failure> {
+    fn blame(&mut self, assignment: &Assignment, fault: &Fault) -> Result<((usize, usize), String), Error> {
         let (mut suspects, mut reason) = (assignment.pairs(), fault.reason.clone());
         let is_named = |pair: &(usize, usize)| {
             fault.kernel.is_some_and(|kernel| self.groups[pair.0].kernels.contains(&kernel))
@@ -189,7 +189,7 @@ impl<'a> Search<'a> {
     }
 
     /// What goes wrong where only these groups have another way than the first.
-    fn faulty(&mut self, pairs: &[(usize, usize)]) -> Result<Option<Fault>, Failure> {
+    fn faulty(&mut self, pairs: &[(usize, usize)]) -> Result<Option<Fault>, Error> {
         let assignment = Assignment::of(self.groups, pairs);
         match self.bench.make(std::slice::from_ref(&assignment))?.remove(0) {
             Ok(id) => Ok(self.bench.check(id)?.err()),
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
     }
 
     /// Runs libraries by turns, and drops those whose ways have all fallen behind.
-    fn race(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
+    fn race(&mut self, running: &mut Vec<Running>) -> Result<(), Error> {
         let (mut turn, mut run, mut counts) = (0, None, true);
         while turn < TURNS {
             let left = self.budget.mul_f64(1.0 - LAST).saturating_sub(self.begun.elapsed());
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
 
     /// Runs all by turns; what ends the process meanwhile is refused, and its library made without it. Says whether runs
     /// count, and are enough.
-    fn turn(&mut self, running: &mut Vec<Running>, rounds: usize) -> Result<bool, Failure> {
+    fn turn(&mut self, running: &mut Vec<Running>, rounds: usize) -> Result<bool, Error> {
         loop {
             let ids: Vec<LibraryId> = running.iter().map(|library| library.id).collect();
             match self.bench.time(&ids, rounds)? {
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first library, beside the very first, that fails by itself: memory that it damaged was that one's.
-    fn first_faulty(&mut self, running: &[Running]) -> Result<Option<(usize, Fault)>, Failure> {
+    fn first_faulty(&mut self, running: &[Running]) -> Result<Option<(usize, Fault)>, Error> {
         for (position, library) in running.iter().enumerate().skip(1) {
             if let Err(fault) = self.bench.check(library.id)? {
                 return Ok(Some((position, fault)));
@@ -403,7 +403,7 @@ impl<'a> Search<'a> {
         &mut self,
         winners: &Assignment,
         first: LibraryId,
-    ) -> Result<Result<Whole, (usize, usize)>, Failure> {
+    ) -> Result<Result<Whole, (usize, usize)>, Error> {
         let made = self.bench.make(std::slice::from_ref(winners))?.remove(0);
         let checked = match made {
             Ok(id) => self.bench.check(id)?.map(|()| id),
@@ -447,6 +447,6 @@ fn ready(left: Duration, each: Duration, most: usize) -> usize {
 }
 
 /// The first ways, which every build takes, cannot be run.
-fn faulty(fault: &Fault) -> Failure {
-    Failure::User(format!("without any record the model cannot be measured: {}", fault.reason))
+fn faulty(fault: &Fault) -> Error {
+    Error::User(format!("without any record the model cannot be measured: {}", fault.reason))
 }

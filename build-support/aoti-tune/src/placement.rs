@@ -8,30 +8,30 @@ use super::bench::Sample;
 /// How many times as long as at best it takes to begin and end a loop together where threads are far apart.
 const FAR: f64 = 2.0;
 /// Runs of which something is concluded, at least.
-pub(super) const FEW: usize = 5;
+pub const FEW: usize = 5;
 
 /// Where the threads were in the runs of a search, by the time that they took to begin and end a loop together.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct PlacementFilter {
+pub struct PlacementFilter {
     /// The least nanoseconds that were ever seen; infinite where nobody looked.
-    pub(crate) best: f64,
+    pub best: f64,
     /// The most of runs that were left out.
-    pub(crate) worst: f64,
+    pub worst: f64,
     /// Runs.
-    pub(crate) runs: usize,
+    pub runs: usize,
     /// Those that do not count.
-    pub(crate) left_out: usize,
+    pub left_out: usize,
 }
 
 impl PlacementFilter {
     /// Before any run; with the least that is known. One thread takes no time for it.
-    pub(crate) fn new(known: Option<f64>) -> PlacementFilter {
+    pub fn new(known: Option<f64>) -> PlacementFilter {
         let best = known.filter(|known| *known > 0.0).unwrap_or(f64::INFINITY);
         PlacementFilter { best, worst: 0.0, runs: 0, left_out: 0 }
     }
 
     /// Looks at further runs. Says whether they show that those before were all of threads far apart.
-    pub(crate) fn see(&mut self, samples: &[Sample]) -> bool {
+    pub fn see(&mut self, samples: &[Sample]) -> bool {
         let before = self.best;
         let all = samples.iter().map(|sample| sample.fork_join);
         self.best = all.clone().filter(|own| *own > 0.0).fold(before, f64::min);
@@ -43,12 +43,12 @@ impl PlacementFilter {
     }
 
     /// Whether a run counts.
-    pub(crate) fn is_near(&self, sample: &Sample) -> bool {
+    pub fn is_near(&self, sample: &Sample) -> bool {
         sample.fork_join <= FAR * self.best
     }
 
     /// The runs that count; none if they are too few.
-    pub(crate) fn near<'a>(&self, samples: &'a [Sample]) -> Vec<&'a Sample> {
+    pub fn near<'a>(&self, samples: &'a [Sample]) -> Vec<&'a Sample> {
         let near: Vec<&Sample> = samples.iter().filter(|sample| self.is_near(sample)).collect();
         if near.len() >= FEW { near } else { Vec::new() }
     }

@@ -10,13 +10,13 @@ use aoti_runtime::{
     AnyView, DType, Device, DeviceTensor, DynTensor, ErrorCode, KernelEvent, KernelPhase, Library,
     LoadOptions, Model, Prepared, Stream, ThreadPool, Weights, Workspace,
 };
-use clap::Args;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::bench::{LibraryId, Sample};
-use super::place::Place;
-use crate::failure::Failure;
-use crate::rates::fork_join;
+use super::crash_marker::CrashMarker;
+use crate::error::Error;
+use crate::peaks::fork_join;
 use crate::system;
 use crate::tensors::compare::{self, Tolerance, Tolerances};
 use crate::tensors::{flat, room};
@@ -30,29 +30,29 @@ const STREAK: usize = 20;
 /// Runs of a library on a processor that are timed in a row, behind one that is not.
 const IN_A_ROW: usize = 2;
 
-/// Runs candidates for `tune`
-#[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    #[arg(long)]
-    inputs: PathBuf,
-    /// What the evaluator gives, where the model is small enough for it
-    #[arg(long)]
-    expected: Option<PathBuf>,
-    #[arg(long)]
-    place: PathBuf,
-    #[arg(long, default_value = "cpu")]
-    device: Device,
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
-    /// Products of f32 may be rounded as TF32
-    #[arg(long)]
-    tf32: bool,
+/// The hidden command by which a program serves as a worker: it does nothing but [`run`].
+pub const COMMAND: &str = "__candidates";
+
+/// What a worker is told first.
+#[derive(Serialize, Deserialize, Debug)]
+pub(crate) struct Settings {
+    /// Inputs of all candidates.
+    pub(crate) inputs: PathBuf,
+    /// What the evaluator gives, where the model is small enough for it.
+    pub(crate) expected: Option<PathBuf>,
+    /// Where it says what runs.
+    pub(crate) marker: PathBuf,
+    /// The device, as on command lines.
+    pub(crate) device: String,
+    pub(crate) threads: u16,
+    /// Whether products of `f32` may be rounded as TF32.
+    pub(crate) tf32: bool,
 }
 
 /// What is asked of the process.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// Load a library, whose kernels are those of the first or others.
     Open { id: usize, library: PathBuf, symbol: String, weights: Option<PathBuf>, same_kernels: bool },
     /// Run a library twice and compare with what the first one gave.
@@ -64,7 +64,7 @@ pub(super) enum Request {
 /// What it says.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Response {
+pub(crate) enum Response {
     /// It is done.
     Done,
     /// There is no memory for one more library.
@@ -75,30 +75,34 @@ pub(super) enum Response {
     Times(Vec<Vec<Sample>>),
 }
 
-/// Serves requests until there are no more.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+/// Serves the requests on stdin until there are no more.
+///
+/// # Errors
+/// [`Error::Usage`] for what is no request, and what goes wrong with files and libraries.
+pub fn run() -> Result<(), Error> {
     system::end_with_parent();
-    let inputs = flat::read(&arguments.inputs)?;
-    let mut helper = Helper {
-        device: arguments.device,
+    let mut lines = std::io::stdin().lock().lines();
+    let Some(first) = lines.next() else { return Ok(()) };
+    let settings: Settings = request(first)?;
+    let device = settings.device.parse();
+    let device = device.map_err(|_| Error::Usage(format!("`{}` is no device", settings.device)))?;
+    let inputs = flat::read(&settings.inputs)?;
+    let mut worker = Worker {
+        device,
         inputs: &inputs,
-        pool: ThreadPool::new(arguments.threads),
-        place: Place::open(&arguments.place)?,
+        pool: ThreadPool::new(settings.threads.into()),
+        marker: CrashMarker::open(&settings.marker)?,
         loaded: BTreeMap::new(),
         weights: BTreeMap::new(),
         expected: Expected::default(),
         least: inputs
             .iter()
             .map(|input| rounding(input.dtype()))
-            .fold(if arguments.tf32 { TF32 } else { 0.0 }, f64::max),
-        reference: arguments.expected.as_deref().map(flat::read).transpose()?,
+            .fold(if settings.tf32 { TF32 } else { 0.0 }, f64::max),
+        reference: settings.expected.as_deref().map(flat::read).transpose()?,
     };
-    for line in std::io::stdin().lock().lines() {
-        let broken =
-            |error: std::io::Error| Failure::Machine(format!("the requests cannot be read: {error}"));
-        let request = serde_json::from_str(&line.map_err(broken)?);
-        let request = request.map_err(|error| Failure::Usage(format!("this is no request: {error}")))?;
-        let response = helper.serve(&request)?;
+    for line in lines {
+        let response = worker.serve(&request(line)?)?;
         let mut text = serde_json::to_string(&response).expect("responses have text keys only");
         text.push('\n');
         let mut stdout = std::io::stdout().lock();
@@ -108,6 +112,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What a line says.
+fn request<T: DeserializeOwned>(line: std::io::Result<String>) -> Result<T, Error> {
+    let line = line.map_err(|error| Error::Machine(format!("the requests cannot be read: {error}")))?;
+    serde_json::from_str(&line).map_err(|error| Error::Usage(format!("this is no request: {error}")))
 }
 
 /// What the first library gives.
@@ -136,11 +146,11 @@ struct OnDevice {
     runs: Vec<Prepared<'static>>,
 }
 
-struct Helper<'a> {
+struct Worker<'a> {
     device: Device,
     inputs: &'a [DynTensor],
     pool: ThreadPool,
-    place: Place,
+    marker: CrashMarker,
     loaded: BTreeMap<usize, Loaded>,
     /// Files of weights by their paths: most libraries have the same, which lie in memory once.
     weights: BTreeMap<PathBuf, Weights>,
@@ -151,11 +161,11 @@ struct Helper<'a> {
     reference: Option<Vec<DynTensor>>,
 }
 
-impl Helper<'_> {
-    fn serve(&mut self, request: &Request) -> Result<Response, Failure> {
+impl Worker<'_> {
+    fn serve(&mut self, request: &Request) -> Result<Response, Error> {
         match request {
             Request::Open { id, library, symbol, weights, same_kernels } => {
-                self.place.enter(LibraryId(*id), None);
+                self.marker.enter(LibraryId(*id), None);
                 // SAFETY: the process that asks has built the library, in a folder of its own.
                 let library = unsafe { Library::open(library, symbol) }?;
                 let weights =
@@ -206,7 +216,7 @@ impl Helper<'_> {
     }
 
     /// A file of weights, mapped once.
-    fn mapped(&mut self, path: &Path) -> Result<Weights, Failure> {
+    fn mapped(&mut self, path: &Path) -> Result<Weights, Error> {
         if let Some(known) = self.weights.get(path) {
             return Ok(known.clone());
         }
@@ -216,21 +226,21 @@ impl Helper<'_> {
         Ok(weights)
     }
 
-    fn loaded(&mut self, id: usize) -> Result<&mut Loaded, Failure> {
-        self.loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))
+    fn loaded(&mut self, id: usize) -> Result<&mut Loaded, Error> {
+        self.loaded.get_mut(&id).ok_or_else(|| Error::Usage(format!("library {id} was not opened")))
     }
 
     /// One run, watched. What is wrong first, with the kernel that wrote it.
-    fn check(&mut self, id: usize) -> Result<Option<(String, Option<usize>)>, Failure> {
+    fn check(&mut self, id: usize) -> Result<Option<(String, Option<usize>)>, Error> {
         let is_first = self.expected.outputs.is_none();
-        let Helper { inputs, pool, place, loaded, expected, least, reference, .. } = self;
+        let Worker { inputs, pool, marker, loaded, expected, least, reference, .. } = self;
         let loaded =
-            loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))?;
+            loaded.get_mut(&id).ok_or_else(|| Error::Usage(format!("library {id} was not opened")))?;
         let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
         let mut state = if loaded.model.info().state_bytes > 0 { Some(loaded.model.state()?) } else { None };
         if loaded.workspace.bytes() == 0 {
             // Then there is memory to fill.
-            let mut enter = |event: KernelEvent<'_>| place.enter(LibraryId(id), Some(event.index));
+            let mut enter = |event: KernelEvent<'_>| marker.enter(LibraryId(id), Some(event.index));
             let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
             let mut state =
                 if loaded.model.info().state_bytes > 0 { Some(loaded.model.state()?) } else { None };
@@ -249,7 +259,7 @@ impl Helper<'_> {
         // What an earlier kernel rounded is off in what the later ones make of it too.
         let mut coarsest = *least;
         let mut watch = |event: KernelEvent<'_>| match event.phase {
-            KernelPhase::Begin => place.enter(LibraryId(id), Some(event.index)),
+            KernelPhase::Begin => marker.enter(LibraryId(id), Some(event.index)),
             KernelPhase::End(written) => {
                 let call = (event.index, calls[event.index]);
                 calls[event.index] += 1;
@@ -276,7 +286,7 @@ impl Helper<'_> {
             pool,
             &mut watch,
         )?;
-        place.enter(LibraryId(id), None);
+        marker.enter(LibraryId(id), None);
         let differs = |wanted: &[DynTensor]| differs(&loaded.outputs, wanted, coarsest);
         if is_first {
             expected.outputs = Some(loaded.outputs.clone());
@@ -288,8 +298,8 @@ impl Helper<'_> {
     }
 
     /// The time of a run, and of each kernel where there is a clock between them.
-    fn time(&mut self, id: usize) -> Result<(f64, Vec<f64>), Failure> {
-        self.place.enter(LibraryId(id), None);
+    fn time(&mut self, id: usize) -> Result<(f64, Vec<f64>), Error> {
+        self.marker.enter(LibraryId(id), None);
         if self.device.is_cpu() {
             self.time_kernels(id)
         } else {
@@ -297,10 +307,10 @@ impl Helper<'_> {
         }
     }
 
-    fn time_kernels(&mut self, id: usize) -> Result<(f64, Vec<f64>), Failure> {
-        let Helper { inputs, pool, place, loaded, .. } = self;
+    fn time_kernels(&mut self, id: usize) -> Result<(f64, Vec<f64>), Error> {
+        let Worker { inputs, pool, marker, loaded, .. } = self;
         let loaded =
-            loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))?;
+            loaded.get_mut(&id).ok_or_else(|| Error::Usage(format!("library {id} was not opened")))?;
         let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
         let mut state = if loaded.model.info().state_bytes > 0 { Some(loaded.model.state()?) } else { None };
         let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
@@ -309,7 +319,7 @@ impl Helper<'_> {
         let mut since = begun;
         let mut watch = |event: KernelEvent<'_>| match event.phase {
             KernelPhase::Begin => {
-                place.enter(LibraryId(id), Some(event.index));
+                marker.enter(LibraryId(id), Some(event.index));
                 since = Instant::now();
             }
             KernelPhase::End(_) => kernels[event.index] += since.elapsed().as_nanos() as f64 / 1e3,
@@ -325,7 +335,7 @@ impl Helper<'_> {
         Ok((begun.elapsed().as_nanos() as f64 / 1e3, kernels))
     }
 
-    fn time_streak(&mut self, id: usize) -> Result<f64, Failure> {
+    fn time_streak(&mut self, id: usize) -> Result<f64, Error> {
         let inputs = self.inputs;
         let loaded = self.loaded(id)?;
         if loaded.on_device.is_none() {
@@ -342,7 +352,7 @@ impl Helper<'_> {
 }
 
 impl OnDevice {
-    fn new(model: &'static Model, inputs: &[DynTensor]) -> Result<OnDevice, Failure> {
+    fn new(model: &'static Model, inputs: &[DynTensor]) -> Result<OnDevice, Error> {
         let here: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
         let sizes = room::for_outputs(model, inputs)?;
         let outputs = model.info().outputs.iter().zip(&sizes);

@@ -6,14 +6,16 @@ use super::complex;
 
 /// How far floating-point values may be apart: `|a - b| <= atol + rtol * |b|`, where `b` is expected.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Tolerance {
-    pub(crate) atol: f64,
-    pub(crate) rtol: f64,
+pub struct Tolerance {
+    /// The absolute part.
+    pub atol: f64,
+    /// The part in proportion to what is expected.
+    pub rtol: f64,
 }
 
 /// How far each output may be off.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Tolerances {
+pub enum Tolerances {
     /// All by as much.
     Same(Tolerance),
     /// In order.
@@ -42,22 +44,25 @@ impl Tolerances {
 
 /// The largest differences over all elements that are finite in both.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub(crate) struct Distance {
-    pub(crate) max_abs: f64,
-    pub(crate) max_rel: f64,
+pub struct Distance {
+    /// Of differences.
+    pub max_abs: f64,
+    /// Of differences in proportion to what is expected.
+    pub max_rel: f64,
 }
 
 /// What the outputs are without the rounding of their element types.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exact<'a> {
-    pub(crate) outputs: &'a [DynTensor],
+pub struct Exact<'a> {
+    /// In order.
+    pub outputs: &'a [DynTensor],
     /// A result may be so many times as far from them as what is expected is at most, in the same output.
-    pub(crate) times: f64,
+    pub times: f64,
 }
 
 /// Compares element types, sizes and values. NaN equals NaN and infinities equal themselves; integers and booleans are
 /// equal or not. The error is a sentence about the first tensor that differs.
-pub(crate) fn all(
+pub fn all(
     found: &[DynTensor],
     expected: &[DynTensor],
     tolerances: &Tolerances,
@@ -177,7 +182,7 @@ fn values(tensor: &DynTensor) -> Vec<f64> {
 }
 
 /// The largest absolute value among the finite elements.
-pub(crate) fn largest(tensor: &DynTensor) -> f64 {
+pub fn largest(tensor: &DynTensor) -> f64 {
     values(tensor).into_iter().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 

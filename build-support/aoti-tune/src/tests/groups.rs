@@ -17,12 +17,12 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
         taken: 0,
     };
     let kernels = [kernel(0), kernel(5)];
-    let tried = |threads| crate::tune::groups::groups(&kernels, &["x86_64"], threads, &[])[0].tried.clone();
+    let tried = |threads| crate::groups::groups(&kernels, &["x86_64"], threads, &[])[0].tried.clone();
     assert_eq!((tried(1), tried(2)), (vec![3], vec![1, 3]), "one is thought to be hopeless");
-    let one = crate::tune::groups::groups(&kernels, &["x86_64"], 1, &["k5".to_owned()]);
+    let one = crate::groups::groups(&kernels, &["x86_64"], 1, &["k5".to_owned()]);
     assert_eq!((one.len(), &one[0].kernels[..], one[0].name.as_str()), (1, &[0, 5][..], "k5"));
-    assert!(crate::tune::groups::groups(&kernels, &["x86_64"], 1, &["k7".to_owned()]).is_empty());
-    assert!(crate::tune::groups::groups(&kernels, &["sm_90a"], 1, &[]).is_empty());
+    assert!(crate::groups::groups(&kernels, &["x86_64"], 1, &["k7".to_owned()]).is_empty());
+    assert!(crate::groups::groups(&kernels, &["sm_90a"], 1, &[]).is_empty());
     assert_eq!(assignments(&one, true).len(), 1);
 }
 
@@ -40,7 +40,7 @@ fn ways_that_do_the_same_with_these_threads_are_one() {
     let mut kernel = open("k", Some(0), 1, &settings);
     let shares = [2, 8, 8, 1, 2, 1].map(Some);
     kernel.candidates.iter_mut().zip(shares).for_each(|(way, shares)| way.shares = shares);
-    let mut group = crate::tune::groups::groups(&[kernel.clone()], &["x86_64"], 2, &[]).remove(0);
+    let mut group = crate::groups::groups(&[kernel.clone()], &["x86_64"], 2, &[]).remove(0);
     assert_eq!(group.tried, [1, 3, 4]);
     group.try_this(5);
     assert_eq!(group.tried, [1, 5, 4], "a record keeps its words");
@@ -49,7 +49,7 @@ fn ways_that_do_the_same_with_these_threads_are_one() {
     group.try_first(4);
     assert_eq!(group.tried, [4, 2, 5]);
     kernel.candidates.iter_mut().for_each(|way| way.shares = None);
-    let group = crate::tune::groups::groups(&[kernel], &["x86_64"], 2, &[]).remove(0);
+    let group = crate::groups::groups(&[kernel], &["x86_64"], 2, &[]).remove(0);
     assert_eq!(group.tried, [1, 2, 3, 4, 5], "of open sizes");
 }
 
@@ -93,26 +93,24 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
         Ok::<_, ()>(apart.to_vec())
     };
     let between = (TuningStage::Fusion, 1);
-    let found = crate::tune::groups::questions(&fused, &["x86_64"], between, &[], &other).unwrap();
+    let found = crate::groups::questions(&fused, &["x86_64"], between, &[], &other).unwrap();
     let [group] = &found[..] else { panic!("one pair") };
     assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));
     assert!(group.makes_kernels());
     // Kernels are groups of their own, and the pair is none of them.
-    let kernels = crate::tune::groups::groups(&fused, &["x86_64"], 1, &[]);
+    let kernels = crate::groups::groups(&fused, &["x86_64"], 1, &[]);
     assert_eq!(kernels.iter().map(|group| &group.kernels[..]).collect::<Vec<_>>(), [&[0, 2][..], &[1]]);
     // Each pair has a library of its own.
     let two = vec![group.clone(), group.clone()];
     assert_eq!(assignments(&two, true), [Assignment(vec![1, 0]), Assignment(vec![0, 1])]);
     // One that makes no other kernels is no question.
     let same = |_: &TuningKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
-    assert!(crate::tune::groups::questions(&fused, &["x86_64"], between, &[], &same).unwrap().is_empty());
+    assert!(crate::groups::questions(&fused, &["x86_64"], between, &[], &same).unwrap().is_empty());
     assert!(
-        crate::tune::groups::questions(&fused, &["x86_64"], between, &["c".to_owned()], &other)
-            .unwrap()
-            .is_empty()
+        crate::groups::questions(&fused, &["x86_64"], between, &["c".to_owned()], &other).unwrap().is_empty()
     );
     let in_graph = (TuningStage::Graph, 1);
-    assert!(crate::tune::groups::questions(&fused, &["x86_64"], in_graph, &[], &other).unwrap().is_empty());
+    assert!(crate::groups::questions(&fused, &["x86_64"], in_graph, &[], &other).unwrap().is_empty());
 }
 
 /// Answers to one question are held against each other by what any of them changes.
@@ -135,13 +133,13 @@ fn several_answers_are_measured_by_what_they_have_not_in_common() {
         })
     };
     let (all, in_graph) = (run(&[7, 1, 2, 5]), (TuningStage::Graph, 1));
-    let found = crate::tune::groups::questions(&all, &["x86_64"], in_graph, &[], &other).unwrap();
+    let found = crate::groups::questions(&all, &["x86_64"], in_graph, &[], &other).unwrap();
     let [group] = &found[..] else { panic!("one question") };
     assert_eq!(group.tried, [1, 2], "an answer that changes nothing is not tried");
     let positions: Vec<&[usize]> = (0..3).map(|way| group.positions(way)).collect();
     assert_eq!(positions, [&[1, 2][..], &[1], &[1, 2]], "what one of them changes is measured with all");
     // What an answer only leaves out has no time of its own.
     let fewer = |_: &TuningKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(run(&[7, 5]));
-    let found = crate::tune::groups::questions(&all, &["x86_64"], in_graph, &[], &fewer).unwrap();
+    let found = crate::groups::questions(&all, &["x86_64"], in_graph, &[], &fewer).unwrap();
     assert_eq!((found[0].positions(0), found[0].positions(1)), (&[0, 1, 2, 3][..], &[0, 1][..]));
 }

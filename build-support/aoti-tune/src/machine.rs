@@ -1,13 +1,16 @@
-//! The bench of this machine: libraries are made by a session, with the cache and under the jobserver, and run in a helper
+//! The bench of this machine: libraries are made by a session, with the cache and under the jobserver, and run in a worker
 //! process that is started again when a candidate has ended it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Silent, Weights};
+use aoti_build::{
+    Choices, Error as BuildError, Job, Layout, LinkKind, Model, Progress, Session, Silent, Weights,
+};
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::cost::Rates;
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
 use aoti_compiler::target::Tf32;
@@ -15,11 +18,10 @@ use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
 
 use super::bench::{Bench, Fault, LibraryId, Sample};
-use super::client::{Client, Setting};
 use super::groups::{Assignment, Group};
-use super::helper::{Request, Response};
-use crate::failure::Failure;
-use crate::memory;
+use super::worker::{Request, Response};
+use super::worker_client::{Setting, WorkerClient};
+use crate::error::Error;
 use crate::tensors::{complex, flat};
 
 /// How long a candidate may take beyond what the first ways take, and how many times as long.
@@ -40,21 +42,21 @@ struct Made {
 }
 
 impl Made {
-    fn open(&self) -> Result<Library, Failure> {
+    fn open(&self) -> Result<Library, Error> {
         // SAFETY: this process has just built the library, in a folder of its own.
         Ok(unsafe { Library::open(&self.path, &self.symbol) }?)
     }
 }
 
 /// The bench of this machine, for one model.
-pub(crate) struct Machine<'a> {
+pub struct Machine<'a> {
     session: &'a Session,
     /// As it is built for this machine alone.
     model: Model,
     of: Comparison<'a>,
     setting: Setting,
     made: Vec<Made>,
-    client: Option<Client>,
+    client: Option<WorkerClient>,
     opened: BTreeSet<LibraryId>,
     limit: Duration,
     /// How long the first library took.
@@ -63,41 +65,42 @@ pub(crate) struct Machine<'a> {
 }
 
 /// What is compared of a model, on what, and what its libraries have in common.
-pub(crate) struct Comparison<'a> {
-    pub(crate) groups: &'a [Group],
+pub struct Comparison<'a> {
+    /// The groups of kernels that have alternatives.
+    pub groups: &'a [Group],
     /// What is decided about everything else.
-    pub(crate) decided: &'a Records,
+    pub decided: &'a Records,
     /// What this machine reaches, where that is known.
-    pub(crate) rates: Option<&'a Rates>,
-    pub(crate) device: Device,
-    pub(crate) threads: u16,
-    pub(crate) progress: &'a dyn Progress,
+    pub rates: Option<&'a Rates>,
+    /// Where libraries run.
+    pub device: Device,
+    /// Threads of a run.
+    pub threads: u16,
+    /// Hears of builds.
+    pub progress: &'a dyn Progress,
     /// Where files of weights lie, for all benches of one model.
-    pub(crate) weights: &'a Path,
+    pub weights: &'a Path,
 }
 
 /// The inputs and outputs of a model, by its library.
 ///
 /// # Errors
 /// When the model does not compile.
-pub(crate) fn signature(session: &Session, model: &Model, weights: &Path) -> Result<ModelInfo, Failure> {
+pub fn signature(session: &Session, model: &Model, weights: &Path) -> Result<ModelInfo, Error> {
     let (groups, decided, rates, device, threads) = (&[][..], &Records::none(), None, Device::Cpu, 1);
     let comparison = Comparison { groups, decided, rates, device, threads, progress: &Silent, weights };
-    let mut machine = Machine::new(session, model, comparison)?;
-    let first = machine.make(&[Assignment::first(&[])])?.remove(0);
-    let made = &machine.made[first.map_err(|fault| Failure::Machine(fault.reason))?.0];
-    Ok(made.open()?.info()?)
+    Machine::new(session, model, comparison)?.first()
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn new(
-        session: &'a Session,
-        model: &Model,
-        of: Comparison<'a>,
-    ) -> Result<Machine<'a>, Failure> {
+    /// A bench for a model, which makes nothing yet.
+    ///
+    /// # Errors
+    /// When there is no folder for temporary files.
+    pub fn new(session: &'a Session, model: &Model, of: Comparison<'a>) -> Result<Machine<'a>, Error> {
         let folder = temporary_folder("tune", session.environment());
         let folder =
-            folder.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
+            folder.map_err(|error| Error::Machine(format!("cannot make a temporary folder: {error}")))?;
         let inputs = folder.path().join("inputs");
         let (device, threads) = (of.device, of.threads);
         let tf32 = device != Device::Cpu && model.tf32.unwrap_or_default() != Tf32::NONE;
@@ -120,22 +123,25 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Makes the first library and takes inputs for it: from a file, or random ones.
+    /// Makes the first library, and gives the inputs that it takes.
     ///
     /// # Errors
-    /// When the model does not compile, or the inputs do not fit.
-    pub(crate) fn prepare(
-        &mut self,
-        inputs: &dyn Fn(&ModelInfo) -> Result<Vec<DynTensor>, Failure>,
-    ) -> Result<(), Failure> {
+    /// When the model does not compile.
+    pub fn first(&mut self) -> Result<ModelInfo, Error> {
         let (first, begun) = (Assignment::first(self.of.groups), Instant::now());
-        let id = self.make(&[first])?.remove(0).map_err(|fault| Failure::Machine(fault.reason))?;
+        let id = self.make(&[first])?.remove(0).map_err(|fault| Error::Machine(fault.reason))?;
         self.making = begun.elapsed();
-        let made = &self.made[id.0];
-        let inputs = inputs(&made.open()?.info()?)?;
-        flat::write(&self.setting.inputs, &inputs)?;
+        Ok(self.made[id.0].open()?.info()?)
+    }
+
+    /// Takes inputs for all libraries, of which the first has been made.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub fn prepare(&mut self, inputs: &[DynTensor]) -> Result<(), Error> {
+        flat::write(&self.setting.inputs, inputs)?;
         if self.setting.device == Device::Cpu
-            && let Some(expected) = self.evaluated(&inputs)?
+            && let Some(expected) = self.evaluated(inputs)?
         {
             let path = self.folder.path().join("expected.safetensors");
             flat::write(&path, &expected)?;
@@ -145,7 +151,7 @@ impl<'a> Machine<'a> {
     }
 
     /// What the evaluator gives for the first ways, where that does not take long and it knows all that the model does.
-    fn evaluated(&self, inputs: &[DynTensor]) -> Result<Option<Vec<DynTensor>>, Failure> {
+    fn evaluated(&self, inputs: &[DynTensor]) -> Result<Option<Vec<DynTensor>>, Error> {
         let options = Options {
             name: self.model.name.clone(),
             package: String::new(),
@@ -160,11 +166,10 @@ impl<'a> Machine<'a> {
             rates: self.of.rates.cloned(),
             operators: self.model.compiled_operators()?,
         };
-        let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
+        let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Error::User(error.to_string());
         let sizes: Vec<Vec<i64>> =
             inputs.iter().map(|input| input.sizes().iter().map(|size| *size as i64).collect()).collect();
-        let work =
-            compile::kernel_work(memory::model(&self.model.path)?, &options, &sizes).map_err(refuse)?;
+        let work = compile::kernel_work(self.file()?, &options, &sizes).map_err(refuse)?;
         let operations: Option<f64> = work.iter().map(|(_, work)| work.map(|work| work.operations)).sum();
         if operations.is_none_or(|operations| operations > EVALUATED) {
             return Ok(None);
@@ -176,9 +181,7 @@ impl<'a> Machine<'a> {
             interpret::Tensor::new(dtype, tensor.sizes().to_vec(), bytes).ok()
         };
         let Some(inputs) = inputs.iter().map(into).collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let Ok(outputs) =
-            compile::evaluate(memory::model(&self.model.path)?, &options, &inputs).map_err(refuse)?
-        else {
+        let Ok(outputs) = compile::evaluate(self.file()?, &options, &inputs).map_err(refuse)? else {
             return Ok(None);
         };
         let back = |tensor: &interpret::Tensor| {
@@ -186,6 +189,13 @@ impl<'a> Machine<'a> {
             DynTensor::from_bytes(dtype, tensor.sizes(), tensor.bytes()).ok()
         };
         Ok(outputs.iter().map(back).collect())
+    }
+
+    /// The model's files.
+    fn file(&self) -> Result<ModelFile, Error> {
+        let path = &self.model.path;
+        aoti_build::model_file(path)
+            .map_err(|error| Error::User(format!("cannot read `{}`: {error}", path.display())))
     }
 
     fn job(&self, number: usize, assignment: &Assignment) -> Job {
@@ -197,19 +207,19 @@ impl<'a> Machine<'a> {
         Job { model, layout, incremental: false }
     }
 
-    /// Asks the helper, started and with these libraries open.
+    /// Asks the worker, started and with these libraries open.
     fn ask(
         &mut self,
         libraries: &[LibraryId],
         request: &Request,
         limit: Duration,
-    ) -> Result<Result<Response, Fault>, Failure> {
+    ) -> Result<Result<Response, Fault>, Error> {
         if self.client.is_none() {
             self.opened.clear();
-            self.client = Some(Client::start(&self.setting)?);
+            self.client = Some(WorkerClient::start(&self.setting)?);
             if let Err(fault) = self.open_first().and_then(|()| self.begin()) {
                 self.client = None;
-                return Err(Failure::User(format!(
+                return Err(Error::User(format!(
                     "without any record the model cannot be run: {}",
                     fault.reason
                 )));
@@ -316,7 +326,7 @@ impl Bench for Machine<'_> {
         self.making
     }
 
-    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Error> {
         let known = |made: &[Made], assignment: &Assignment| {
             made.iter().position(|made| made.assignment == *assignment).map(LibraryId)
         };
@@ -338,7 +348,11 @@ impl Bench for Machine<'_> {
                     let assignment = assignment.clone();
                     self.made.push(Made { assignment, path, symbol: built.symbol, weights });
                 }
-                Err(error @ (Error::Model { .. } | Error::Unreadable { .. } | Error::Manifest(_))) => {
+                Err(
+                    error @ (BuildError::Model { .. }
+                    | BuildError::Unreadable { .. }
+                    | BuildError::Manifest(_)),
+                ) => {
                     return Err(error.into());
                 }
                 // What one candidate's source does to a compiler is that candidate's fault.
@@ -359,7 +373,7 @@ impl Bench for Machine<'_> {
         Ok(assignments.iter().map(result).collect())
     }
 
-    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Error> {
         let response = self.ask(&[library], &Request::Check { id: library.0 }, self.limit)?;
         Ok(match response {
             Ok(Response::Wrong { reason, kernel }) => {
@@ -376,7 +390,7 @@ impl Bench for Machine<'_> {
         &mut self,
         libraries: &[LibraryId],
         rounds: usize,
-    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Error> {
         let request = Request::Time { ids: libraries.iter().map(|id| id.0).collect(), rounds };
         let runs = u32::try_from(libraries.len() * rounds).unwrap_or(u32::MAX);
         let limit =

@@ -6,7 +6,7 @@ use aoti_runtime::{AnyView, DynTensor, Error, Model};
 ///
 /// # Errors
 /// Inputs that the model does not take, and what goes wrong in the run.
-pub(crate) fn for_outputs(model: &Model, inputs: &[DynTensor]) -> Result<Vec<Vec<usize>>, Error> {
+pub fn for_outputs(model: &Model, inputs: &[DynTensor]) -> Result<Vec<Vec<usize>>, Error> {
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let sizes = model.output_sizes(&views)?;
     if !sizes.iter().flatten().any(|size| *size == usize::MAX) {

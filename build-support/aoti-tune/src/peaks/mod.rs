@@ -21,14 +21,14 @@ const FILE: &str = "machine.json";
 
 /// What a number of threads reach together.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
-pub(crate) struct Rates {
+pub struct Peaks {
     /// Billions of multiplications and additions of `f32` a second.
-    pub(crate) gflop_per_s: f64,
+    pub gflop_per_s: f64,
     /// Caches, nearest first, and memory.
-    pub(crate) levels: Vec<Level>,
+    pub levels: Vec<Level>,
     /// Nanoseconds that they take at best to begin and end a loop together; nothing where there is one.
     #[serde(default)]
-    pub(crate) fork_join_ns: f64,
+    pub fork_join_ns: f64,
     /// How often they were measured, where the best of them is kept.
     #[serde(default)]
     times: u32,
@@ -49,19 +49,19 @@ enum Again {
 }
 
 /// Nanoseconds that the threads of a pool take now to begin a loop together and end it; nothing where there is one.
-pub(crate) fn fork_join(pool: &ThreadPool) -> f64 {
+pub fn fork_join(pool: &ThreadPool) -> f64 {
     pool.measure_fork_join().map_or(0.0, |took| took.as_nanos() as f64)
 }
 
 /// How a machine is measured.
 struct Measures<'a> {
-    rates: &'a dyn Fn(&Machine, usize) -> Rates,
+    rates: &'a dyn Fn(&Machine, usize) -> Peaks,
     fork_join: &'a dyn Fn(usize) -> f64,
 }
 
 /// A cache, or memory.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
-pub(crate) struct Level {
+pub struct Level {
     name: String,
     /// Bytes that it holds for all of the threads; none for memory.
     bytes: Option<u64>,
@@ -70,32 +70,32 @@ pub(crate) struct Level {
 }
 
 /// What is kept: of each class of machines, which may share a folder, rates by number of threads.
-type Kept = BTreeMap<String, BTreeMap<usize, Rates>>;
+type Kept = BTreeMap<String, BTreeMap<usize, Peaks>>;
 
-impl Rates {
+impl Peaks {
     /// Those of this machine, from the cache's folder if they were measured before on one like it and not `again`.
-    pub(crate) fn here(folder: Option<&Path>, threads: usize, again: bool) -> Rates {
+    pub fn here(folder: Option<&Path>, threads: usize, again: bool) -> Peaks {
         let fork_join = |threads| fork_join(&ThreadPool::new(threads));
         let measures = Measures { rates: &measure::rates, fork_join: &fork_join };
         let again = if again { Again::Anew } else { Again::Usual };
-        Rates::of(&Machine::here(), folder, (threads, again), &measures)
+        Peaks::of(&Machine::here(), folder, (threads, again), &measures)
     }
 
     /// Those of this machine, where a kernel was faster than they allow: the best of what was measured and of a new measurement.
-    pub(crate) fn doubted(folder: Option<&Path>, threads: usize) -> Rates {
+    pub fn doubted(folder: Option<&Path>, threads: usize) -> Peaks {
         let fork_join = |threads| fork_join(&ThreadPool::new(threads));
         let measures = Measures { rates: &measure::rates, fork_join: &fork_join };
-        Rates::of(&Machine::here(), folder, (threads, Again::Better), &measures)
+        Peaks::of(&Machine::here(), folder, (threads, Again::Better), &measures)
     }
 
     /// The best of both.
-    fn better(self, other: &Rates) -> Rates {
+    fn better(self, other: &Peaks) -> Peaks {
         let best = |level: Level| {
             let others = other.levels.iter().filter(|own| own.name == level.name);
             let gb_per_s = others.fold(level.gb_per_s, |best, own| best.max(own.gb_per_s));
             Level { gb_per_s, ..level }
         };
-        Rates {
+        Peaks {
             gflop_per_s: self.gflop_per_s.max(other.gflop_per_s),
             levels: self.levels.into_iter().map(best).collect(),
             fork_join_ns: self.fork_join_ns,
@@ -104,14 +104,14 @@ impl Rates {
     }
 
     /// Keeps that threads of this machine took no longer than so many nanoseconds to begin and end a loop together.
-    pub(crate) fn saw_fork_join(folder: Option<&Path>, threads: usize, nanoseconds: f64) {
+    pub fn saw_fork_join(folder: Option<&Path>, threads: usize, nanoseconds: f64) {
         let measures = Measures { rates: &measure::rates, fork_join: &|_| nanoseconds };
-        Rates::of(&Machine::here(), folder, (threads, Again::Usual), &measures);
+        Peaks::of(&Machine::here(), folder, (threads, Again::Usual), &measures);
     }
 
     /// What runs are told of how long threads take to begin a loop together and end it, where that is as short as it ever is; 0
     /// where there is one.
-    pub(crate) fn fork_join_of_runs(&self) -> u32 {
+    pub fn fork_join_of_runs(&self) -> u32 {
         let rounded = ThreadPool::rounded_fork_join(Duration::from_nanos(self.fork_join_ns as u64));
         if self.fork_join_ns > 0.0 { rounded.as_nanos() as u32 } else { 0 }
     }
@@ -121,13 +121,13 @@ impl Rates {
         folder: Option<&Path>,
         (threads, again): (usize, Again),
         measures: &Measures<'_>,
-    ) -> Rates {
+    ) -> Peaks {
         let (path, class) = (folder.map(|folder| folder.join(FILE)), class(machine));
         let text = path.as_ref().and_then(|path| std::fs::read(path).ok());
         let mut kept: Kept = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let own = kept.entry(class).or_default();
         let known = own.get(&threads).filter(|rates| rates.are_rates()).cloned();
-        let measured = || Rates { times: 1, ..(measures.rates)(machine, threads) };
+        let measured = || Peaks { times: 1, ..(measures.rates)(machine, threads) };
         let mut rates = match (&known, again) {
             (Some(known), Again::Usual) if known.times >= TIMES => known.clone(),
             (Some(known), Again::Usual | Again::Better) => measured().better(known),
@@ -152,7 +152,7 @@ impl Rates {
     }
 
     /// Microseconds that work takes at least: for its operations, or for its bytes, from the nearest cache that holds them.
-    pub(crate) fn least_micros(&self, work: Work) -> f64 {
+    pub fn least_micros(&self, work: Work) -> f64 {
         let bytes = work.read + work.written;
         let holds = |level: &&Level| level.bytes.is_none_or(|own| bytes <= own as f64);
         let level = self.levels.iter().find(holds).or(self.levels.last());
@@ -161,7 +161,7 @@ impl Rates {
     }
 
     /// As locks have them, and builds price work by them.
-    pub(crate) fn for_builds(&self) -> cost::Rates {
+    pub fn for_builds(&self) -> cost::Rates {
         let millions = |billions: f64| (billions * 1e3).round() as u64;
         let cache = |level: &Level| Some((level.bytes?, millions(level.gb_per_s)));
         let memory = self.levels.iter().find(|level| level.bytes.is_none());
@@ -172,15 +172,14 @@ impl Rates {
         }
     }
 
-    /// A machine without caches.
-    #[cfg(test)]
-    pub(crate) fn fixed(gflop_per_s: f64, gb_per_s: f64) -> Rates {
+    /// A machine without caches that reaches so much.
+    pub fn fixed(gflop_per_s: f64, gb_per_s: f64) -> Peaks {
         let levels = vec![Level { name: "memory".to_owned(), bytes: None, gb_per_s }];
-        Rates { gflop_per_s, levels, fork_join_ns: 0.0, times: 1 }
+        Peaks { gflop_per_s, levels, fork_join_ns: 0.0, times: 1 }
     }
 
     /// In a line, for people.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let levels = self.levels.iter().map(|level| format!(", {} {:.0} GB/s", level.name, level.gb_per_s));
         let together = match self.fork_join_ns {
             0.0 => String::new(),
@@ -190,7 +189,7 @@ impl Rates {
     }
 
     /// For programs.
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let levels = self.levels.iter().map(
             |level| json!({ "name": level.name, "bytes": level.bytes, "gb_per_s": level.gb_per_s.round() }),
         );
@@ -221,10 +220,10 @@ fn keep(path: &Path, kept: &Kept) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn rates(gflop_per_s: f64) -> Rates {
+    fn rates(gflop_per_s: f64) -> Peaks {
         let level =
             |name: &str, bytes: Option<u64>, gb_per_s: f64| Level { name: name.to_owned(), bytes, gb_per_s };
-        Rates {
+        Peaks {
             gflop_per_s,
             levels: vec![level("level 1 cache", Some(1000), 100.0), level("memory", None, 10.0)],
             fork_join_ns: 0.0,
@@ -258,7 +257,7 @@ mod tests {
         let measured = |machine: &Machine, threads: usize, again: Again, value: f64| {
             next.set(value);
             let measures = Measures { rates: &|_, _| rates(next.get()), fork_join: &|_| 0.0 };
-            Rates::of(machine, Some(folder.path()), (threads, again), &measures).gflop_per_s
+            Peaks::of(machine, Some(folder.path()), (threads, again), &measures).gflop_per_s
         };
         let here = |threads: usize, value: f64| measured(&own, threads, Again::Usual, value);
         assert_eq!((here(1, 3.0), here(1, 2.0), here(1, 5.0)), (3.0, 3.0, 5.0), "a bad moment goes by");
@@ -283,7 +282,7 @@ mod tests {
     #[test]
     fn without_a_folder_it_is_measured_each_time() {
         let measures = Measures { rates: &|_, _| rates(5.0), fork_join: &|_| 0.0 };
-        assert_eq!(Rates::of(&Machine::default(), None, (1, Again::Usual), &measures), rates(5.0));
+        assert_eq!(Peaks::of(&Machine::default(), None, (1, Again::Usual), &measures), rates(5.0));
     }
 
     #[test]
@@ -292,7 +291,7 @@ mod tests {
         let seen = |nanoseconds: f64, again: bool| {
             let again = if again { Again::Anew } else { Again::Usual };
             let measures = Measures { rates: &|_, _| rates(1.0), fork_join: &|_| nanoseconds };
-            Rates::of(&Machine::default(), Some(folder.path()), (2, again), &measures).fork_join_ns
+            Peaks::of(&Machine::default(), Some(folder.path()), (2, again), &measures).fork_join_ns
         };
         assert_eq!((seen(500.0, false), seen(400.0, false), seen(2000.0, false)), (500.0, 400.0, 400.0));
         assert_eq!(

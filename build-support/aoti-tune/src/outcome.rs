@@ -1,12 +1,12 @@
 //! What a search found.
 
-use super::apart::PlacementFilter;
 use super::groups::{Assignment, Group};
+use super::placement::PlacementFilter;
 use super::statistics::{Timing, rank_correlation};
 
 /// What is known of one way to run a group of kernels.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Knowledge {
+pub enum Knowledge {
     /// It was not tried: no time was left, or it is thought to be hopeless.
     Untried,
     /// It was measured.
@@ -16,24 +16,24 @@ pub(crate) enum Knowledge {
 }
 
 /// Whole runs without records and with the winners; none if no run counts.
-pub(crate) type Whole = Option<[Timing; 2]>;
+pub type Whole = Option<[Timing; 2]>;
 
 /// What a search found.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// For each group what is known of each of its ways.
-    pub(crate) known: Vec<Vec<Knowledge>>,
+    pub known: Vec<Vec<Knowledge>>,
     /// The way of each group that wins.
-    pub(crate) winners: Assignment,
+    pub winners: Assignment,
     /// Those in one go; none, too, where nothing but the first ways won.
-    pub(crate) whole: Whole,
+    pub whole: Whole,
     /// Where the threads were meanwhile.
-    pub(crate) apart: PlacementFilter,
+    pub apart: PlacementFilter,
 }
 
 impl Outcome {
     /// The time of a way.
-    pub(crate) fn timing(&self, group: usize, way: usize) -> Option<Timing> {
+    pub fn timing(&self, group: usize, way: usize) -> Option<Timing> {
         match &self.known[group][way] {
             Knowledge::Timed(timing) => Some(*timing),
             Knowledge::Untried | Knowledge::Refused(_) => None,
@@ -41,17 +41,17 @@ impl Outcome {
     }
 
     /// Whether nothing but the first ways was measured or refused.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.known.iter().all(|known| known.iter().skip(1).all(|own| *own == Knowledge::Untried))
     }
 
     /// Whether the first way of any group was measured.
-    pub(crate) fn has_firsts(&self) -> bool {
+    pub fn has_firsts(&self) -> bool {
         (0..self.known.len()).any(|group| self.timing(group, 0).is_some())
     }
 
     /// The ways of a group that were measured, fastest first.
-    pub(crate) fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
+    pub fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
         let candidates = 0..self.known[group].len();
         let mut all: Vec<(usize, Timing)> =
             candidates.filter_map(|way| Some((way, self.timing(group, way)?))).collect();
@@ -61,7 +61,7 @@ impl Outcome {
 
     /// How well predicted costs order what was measured, for each template and kind of question: its name, the mean over kernels, and their number.
     /// Times that noise does not tell apart are equal; a kernel of which all are says nothing.
-    pub(crate) fn correlations(&self, groups: &[Group]) -> Vec<(String, f64, usize)> {
+    pub fn correlations(&self, groups: &[Group]) -> Vec<(String, f64, usize)> {
         let mut all: Vec<(String, f64, usize)> = Vec::new();
         for (position, group) in groups.iter().enumerate() {
             let timed = self.ranked(position);
@@ -81,7 +81,7 @@ impl Outcome {
     }
 
     /// How many of the groups' first ways are within 15 % of the best, and of how many.
-    pub(crate) fn good_defaults(&self) -> (usize, usize) {
+    pub fn good_defaults(&self) -> (usize, usize) {
         let measured: Vec<bool> = (0..self.known.len())
             .filter_map(|group| {
                 let first = self.timing(group, 0)?;

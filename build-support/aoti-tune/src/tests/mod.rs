@@ -1,7 +1,7 @@
 //! What a search tries and what wins, over a device that is a table of times.
 
-mod apart;
 mod groups;
+mod placement;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
 use super::outcome::{Knowledge, Outcome};
 use super::search::{Listener, Search};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// What a way of a group does.
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ impl Bench for Stub {
         Duration::ZERO
     }
 
-    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Error> {
         let mut make = |assignment: &Assignment| {
             self.made.push(assignment.clone());
             self.checks.push(0);
@@ -97,7 +97,7 @@ impl Bench for Stub {
         Ok(assignments.iter().map(&mut make).collect())
     }
 
-    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Error> {
         self.checks[library.0] += 1;
         for (group, does) in self.doing(library) {
             match does {
@@ -116,7 +116,7 @@ impl Bench for Stub {
         &mut self,
         libraries: &[LibraryId],
         rounds: usize,
-    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Error> {
         let mut all = vec![Vec::new(); libraries.len()];
         for _ in 0..rounds {
             for (position, library) in libraries.iter().enumerate() {
@@ -351,16 +351,16 @@ impl Bench for Slow {
     fn takes_to_make(&self) -> Duration {
         self.making
     }
-    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Error> {
         self.parts.push(assignments.len());
         std::thread::sleep(self.making);
         self.stub.make(assignments)
     }
-    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Error> {
         std::thread::sleep(self.checking);
         self.stub.check(library)
     }
-    fn time(&mut self, ids: &[LibraryId], rounds: usize) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+    fn time(&mut self, ids: &[LibraryId], rounds: usize) -> Result<Result<Vec<Vec<Sample>>, Fault>, Error> {
         std::thread::sleep(Duration::from_millis(5));
         self.stub.time(ids, rounds)
     }

@@ -18,7 +18,7 @@ macro_rules! loops {
             use super::{ADDED, CHAINS, FACTOR};
 
             #[target_feature(enable = $features)]
-            pub(super) fn multiply_adds(rounds: usize) -> f64 {
+            pub(crate) fn multiply_adds(rounds: usize) -> f64 {
                 let (factor, added) = ($all(FACTOR), $all(ADDED));
                 // Chains that are known to be equal would be one.
                 let mut chains: [$vector; CHAINS] = black_box([$all(1.0); CHAINS]);
@@ -32,7 +32,7 @@ macro_rules! loops {
             }
 
             #[target_feature(enable = $features)]
-            pub(super) fn read(data: &[f32]) {
+            pub(crate) fn read(data: &[f32]) {
                 let mut chains: [$vector; CHAINS] = [$all(0.0); CHAINS];
                 for block in data.chunks_exact(CHAINS * $lanes) {
                     for (chain, part) in chains.iter_mut().zip(block.chunks_exact($lanes)) {
@@ -60,7 +60,7 @@ mod plain {
         if cfg!(target_arch = "aarch64") { x.mul_add(FACTOR, ADDED) } else { x * FACTOR + ADDED }
     }
 
-    pub(super) fn multiply_adds(rounds: usize) -> f64 {
+    pub(crate) fn multiply_adds(rounds: usize) -> f64 {
         let mut chains = black_box([[1.0f32; LANES]; CHAINS]);
         for _ in 0..rounds {
             chains.iter_mut().for_each(|chain| *chain = chain.map(fused));
@@ -69,7 +69,7 @@ mod plain {
         (rounds * CHAINS * LANES * 2) as f64
     }
 
-    pub(super) fn read(data: &[f32]) {
+    pub(crate) fn read(data: &[f32]) {
         let mut chains = [[0.0f32; LANES]; CHAINS];
         for block in data.chunks_exact(CHAINS * LANES) {
             for (chain, part) in chains.iter_mut().zip(block.chunks_exact(LANES)) {
@@ -82,7 +82,7 @@ mod plain {
 
 /// Multiplies and adds in chains that do not wait for each other, so many rounds of them; gives the operations. A multiplication
 /// and an addition are two, as in the work of kernels.
-pub(super) fn multiply_adds(rounds: usize) -> f64 {
+pub(crate) fn multiply_adds(rounds: usize) -> f64 {
     #[cfg(target_arch = "x86_64")]
     {
         if is_wide() {
@@ -98,7 +98,7 @@ pub(super) fn multiply_adds(rounds: usize) -> f64 {
 }
 
 /// Reads all numbers but a few at the end.
-pub(super) fn read(data: &[f32]) {
+pub(crate) fn read(data: &[f32]) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_wide() {

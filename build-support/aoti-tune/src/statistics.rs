@@ -2,20 +2,20 @@
 
 /// The middle of many measurements, and how far they lie apart.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Timing {
+pub struct Timing {
     /// The median, in microseconds.
-    pub(crate) median: f64,
+    pub median: f64,
     /// Half the distance between the quartiles.
-    pub(crate) spread: f64,
+    pub spread: f64,
     /// The lower quartile: what others do on the machine meanwhile moves it least.
-    pub(crate) low: f64,
+    pub low: f64,
     /// Measurements.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 impl Timing {
     /// Of measurements in any order; none where there are none.
-    pub(crate) fn of(mut samples: Vec<f64>) -> Option<Timing> {
+    pub fn of(mut samples: Vec<f64>) -> Option<Timing> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);
         let at = |part: f64| samples[((samples.len() - 1) as f64 * part).round() as usize];
@@ -28,19 +28,19 @@ impl Timing {
     }
 
     /// How much less than `other` it must be so that nobody takes noise for a gain.
-    pub(crate) fn margin(self, other: Timing) -> f64 {
+    pub fn margin(self, other: Timing) -> f64 {
         (LEAST_GAIN * other.median).max((self.spread + other.spread) / 2.0).max(RESOLUTION)
     }
 
     /// Whether it is so much less than a way that is recorded that the record changes: spreads are those of minutes, and do not
     /// tell what another day brings.
-    pub(crate) fn displaces(self, recorded: Timing) -> bool {
+    pub fn displaces(self, recorded: Timing) -> bool {
         let most = (LEAST_CHANGE * recorded.median).max(CERTAIN * self.margin(recorded));
         self.is_faster_than(recorded) && self.median + most < recorded.median
     }
 
     /// Whether it is less than the other beyond noise.
-    pub(crate) fn is_faster_than(self, other: Timing) -> bool {
+    pub fn is_faster_than(self, other: Timing) -> bool {
         self.median + self.margin(other) < other.median && self.low * (1.0 + LEAST_GAIN) < other.low
     }
 }
@@ -56,7 +56,7 @@ const RESOLUTION: f64 = 0.01;
 
 /// How well costs order what was measured (Somers' D): 1 where every two that measurements tell apart are in the order of
 /// their costs, -1 where none are; two of one cost are half right. None where noise tells no two apart.
-pub(crate) fn rank_correlation(measured: &[(f64, Timing)]) -> Option<f64> {
+pub fn rank_correlation(measured: &[(f64, Timing)]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0);
     for (position, (cost, timing)) in measured.iter().enumerate() {
         for (other_cost, other) in &measured[..position] {

@@ -1,4 +1,4 @@
-//! The other end of the helper process: starts it, asks it, ends it when it takes too long, and starts it again.
+//! The other end of the worker process: starts it, asks it, ends it when it takes too long, and starts it again.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,67 +9,53 @@ use std::time::Duration;
 
 use aoti_runtime::Device;
 use aoti_toolchain::ProcessTree;
+use serde::Serialize;
 
 use super::bench::Fault;
-use super::helper::{Request, Response};
-use super::place::Place;
-use crate::failure::Failure;
+use super::crash_marker::CrashMarker;
+use super::worker::{COMMAND, Request, Response, Settings};
+use crate::error::Error;
 use crate::system;
 
-/// What a helper process is started with.
-pub(super) struct Setting {
+/// What a worker process is started with.
+pub(crate) struct Setting {
     /// A private folder.
-    pub(super) folder: PathBuf,
-    pub(super) inputs: PathBuf,
+    pub folder: PathBuf,
+    pub inputs: PathBuf,
     /// What the evaluator gives.
-    pub(super) expected: Option<PathBuf>,
-    pub(super) device: Device,
-    pub(super) threads: u16,
+    pub expected: Option<PathBuf>,
+    pub device: Device,
+    pub threads: u16,
     /// Whether products of `f32` may be rounded as TF32.
-    pub(super) tf32: bool,
+    pub tf32: bool,
 }
 
-/// A helper process.
-pub(super) struct Client {
+/// A worker process.
+pub(crate) struct WorkerClient {
     child: Child,
     /// What ends with us, whatever becomes of us.
     tree: Option<ProcessTree>,
     requests: Option<ChildStdin>,
     responses: Receiver<String>,
-    place: Place,
+    marker: CrashMarker,
     errors: PathBuf,
 }
 
-impl Client {
+impl WorkerClient {
     /// Starts a process.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub(super) fn start(setting: &Setting) -> Result<Client, Failure> {
+    pub(crate) fn start(setting: &Setting) -> Result<WorkerClient, Error> {
         let refuse = |error: std::io::Error| {
-            Failure::Machine(format!("cannot start the process for candidates: {error}"))
+            Error::Machine(format!("cannot start the process for candidates: {error}"))
         };
-        let (place, errors) = (setting.folder.join("place"), setting.folder.join("stderr"));
+        let (marker, errors) = (setting.folder.join("place"), setting.folder.join("stderr"));
         // What an earlier process left is not where this one is.
-        let _ = std::fs::remove_file(&place);
-        let shared = Place::open(&place)?;
-        let mut words: Vec<OsString> =
-            vec![std::env::current_exe().map_err(refuse)?.into(), "__candidates".into()];
-        for (flag, value) in [
-            ("--inputs", setting.inputs.clone().into_os_string()),
-            ("--place", place.into_os_string()),
-            ("--device", setting.device.to_string().into()),
-            ("--threads", setting.threads.to_string().into()),
-        ] {
-            words.extend([flag.into(), value]);
-        }
-        if let Some(expected) = &setting.expected {
-            words.extend(["--expected".into(), expected.clone().into_os_string()]);
-        }
-        if setting.tf32 {
-            words.push("--tf32".into());
-        }
-        let mut command = limited(words, setting.device);
+        let _ = std::fs::remove_file(&marker);
+        let shared = CrashMarker::open(&marker)?;
+        let program = std::env::current_exe().map_err(refuse)?;
+        let mut command = limited(vec![program.into(), COMMAND.into()], setting.device);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(std::fs::File::create(&errors).map_err(refuse)?);
         let mut child = command.spawn().map_err(refuse)?;
@@ -77,7 +63,7 @@ impl Client {
         let requests = child.stdin.take();
         let (send, responses) = channel();
         let stdout =
-            child.stdout.take().ok_or_else(|| Failure::Machine("the process has no output".to_owned()))?;
+            child.stdout.take().ok_or_else(|| Error::Machine("the process has no output".to_owned()))?;
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if send.send(line).is_err() {
@@ -85,16 +71,32 @@ impl Client {
                 }
             }
         });
-        Ok(Client { child, tree, requests, responses, place: shared, errors })
+        let mut client = WorkerClient { child, tree, requests, responses, marker: shared, errors };
+        let first = Settings {
+            inputs: setting.inputs.clone(),
+            expected: setting.expected.clone(),
+            marker,
+            device: setting.device.to_string(),
+            threads: setting.threads,
+            tf32: setting.tf32,
+        };
+        // What goes wrong with it is told by the first request.
+        client.send(&first);
+        Ok(client)
     }
 
-    /// Asks for something. The fault is of the candidate that ran; then the process has ended.
-    pub(super) fn ask(&mut self, request: &Request, limit: Duration) -> Result<Response, Fault> {
-        let mut line = serde_json::to_string(request).expect("requests have text keys only");
+    /// Writes a line; whether that was possible.
+    fn send(&mut self, what: &impl Serialize) -> bool {
+        let mut line = serde_json::to_string(what).expect("requests have text keys only");
         line.push('\n');
         let sent =
             self.requests.as_mut().map(|pipe| pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()));
-        if !matches!(sent, Some(Ok(()))) {
+        matches!(sent, Some(Ok(())))
+    }
+
+    /// Asks for something. The fault is of the candidate that ran; then the process has ended.
+    pub(crate) fn ask(&mut self, request: &Request, limit: Duration) -> Result<Response, Fault> {
+        if !self.send(request) {
             return Err(self.ended());
         }
         match self.responses.recv_timeout(limit) {
@@ -130,12 +132,12 @@ impl Client {
 
     fn fault(&self, reason: String) -> Fault {
         let (library, kernel) =
-            self.place.last().map_or((None, None), |(library, kernel)| (Some(library), kernel));
+            self.marker.last().map_or((None, None), |(library, kernel)| (Some(library), kernel));
         Fault { reason, kernel, library, is_hang: false }
     }
 }
 
-impl Drop for Client {
+impl Drop for WorkerClient {
     fn drop(&mut self) {
         self.kill();
     }

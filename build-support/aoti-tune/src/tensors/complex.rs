@@ -3,14 +3,14 @@
 use aoti_runtime::{DType, DynTensor, Error, ModelInfo};
 
 /// Complex numbers as their parts; other tensors as they are.
-pub(crate) fn to_parts(tensor: &DynTensor) -> Result<DynTensor, Error> {
+pub fn to_parts(tensor: &DynTensor) -> Result<DynTensor, Error> {
     let Some(part) = tensor.dtype().part() else { return Ok(tensor.clone()) };
     let sizes: Vec<usize> = tensor.sizes().iter().copied().chain([2]).collect();
     DynTensor::from_bytes(part, &sizes, tensor.bytes())
 }
 
 /// Pairs as complex numbers where those are wanted; any other tensor as it is.
-pub(crate) fn of_parts(tensor: DynTensor, wanted: DType) -> Result<DynTensor, Error> {
+pub fn of_parts(tensor: DynTensor, wanted: DType) -> Result<DynTensor, Error> {
     match tensor.sizes() {
         [sizes @ .., 2] if wanted.part() == Some(tensor.dtype()) => {
             DynTensor::from_bytes(wanted, sizes, tensor.bytes())
@@ -20,7 +20,7 @@ pub(crate) fn of_parts(tensor: DynTensor, wanted: DType) -> Result<DynTensor, Er
 }
 
 /// Inputs as a model takes them, whose complex numbers a file may have as pairs.
-pub(crate) fn for_model(inputs: Vec<DynTensor>, model: &ModelInfo) -> Result<Vec<DynTensor>, Error> {
+pub fn for_model(inputs: Vec<DynTensor>, model: &ModelInfo) -> Result<Vec<DynTensor>, Error> {
     let wanted = model.inputs.iter().map(|input| Some(input.dtype)).chain(std::iter::repeat(None));
     let fit = |(tensor, wanted): (DynTensor, Option<DType>)| match wanted {
         Some(wanted) => of_parts(tensor, wanted),

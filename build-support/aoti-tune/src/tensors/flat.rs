@@ -1,17 +1,16 @@
 //! Tensors in the flat files of the harness (see `harness.c`): a C program has no JSON to read. They hold every element type,
-//! so that `tune` and its helper use them too.
+//! so that `tune` and its worker use them too.
 
 use std::path::Path;
 
 use aoti_runtime::{DType, DynTensor};
 
-use crate::failure::Failure;
-use crate::memory;
+use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"AOTIFLAT";
 
 /// Writes tensors in order.
-pub(crate) fn write(path: &Path, tensors: &[DynTensor]) -> Result<(), Failure> {
+pub fn write(path: &Path, tensors: &[DynTensor]) -> Result<(), Error> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((tensors.len() as i64).to_le_bytes());
     for tensor in tensors {
@@ -20,14 +19,14 @@ pub(crate) fn write(path: &Path, tensors: &[DynTensor]) -> Result<(), Failure> {
         bytes.extend(tensor.sizes().iter().flat_map(|&size| (size as i64).to_le_bytes()));
         bytes.extend(tensor.bytes());
     }
-    fs_err::write(path, bytes).map_err(Failure::machine("write", path))
+    fs_err::write(path, bytes).map_err(Error::machine("write", path))
 }
 
 /// Reads tensors in order.
-pub(crate) fn read(path: &Path) -> Result<Vec<DynTensor>, Failure> {
-    let bytes = memory::map(path)?;
+pub fn read(path: &Path) -> Result<Vec<DynTensor>, Error> {
+    let bytes = crate::files::map(path)?;
     parse(&bytes)
-        .ok_or_else(|| Failure::Machine(format!("`{}` is not what the harness writes", path.display())))
+        .ok_or_else(|| Error::Machine(format!("`{}` is not what the harness writes", path.display())))
 }
 
 fn parse(bytes: &[u8]) -> Option<Vec<DynTensor>> {

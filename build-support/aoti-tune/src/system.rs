@@ -4,18 +4,18 @@
 use std::process::ExitStatus;
 
 /// How a process ended that did not end by itself: the signal or the exception.
-pub(crate) fn crash(status: ExitStatus) -> Option<String> {
+pub fn crash(status: ExitStatus) -> Option<String> {
     imp::crash(status)
 }
 
 /// Ends this process when the one that started it has: a candidate that hangs would go on for ever. On Windows it is a job of
 /// that process, which the system ends with it.
-pub(crate) fn end_with_parent() {
+pub fn end_with_parent() {
     imp::end_with_parent();
 }
 
 /// Whether a shell can limit the memory of what it starts.
-pub(crate) const HAS_ULIMIT: bool = cfg!(unix);
+pub const HAS_ULIMIT: bool = cfg!(unix);
 
 #[cfg(unix)]
 mod imp {

@@ -5,38 +5,38 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::groups::Assignment;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// A library that was made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct LibraryId(pub(crate) usize);
+pub struct LibraryId(pub usize);
 
 /// Why a library is of no use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// What happened.
-    pub(crate) reason: String,
+    pub reason: String,
     /// The kernel in which it showed, by position; it need not be the one that is to blame.
-    pub(crate) kernel: Option<usize>,
+    pub kernel: Option<usize>,
     /// The library in which it happened, where several were run.
-    pub(crate) library: Option<LibraryId>,
+    pub library: Option<LibraryId>,
     /// Whether the kernel was still running when its time was up: then it is to blame, and is not tried again.
-    pub(crate) is_hang: bool,
+    pub is_hang: bool,
 }
 
 /// The times of one run.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// Microseconds of the whole run.
-    pub(crate) whole: f64,
+    pub whole: f64,
     /// Of each kernel, where kernels are timed one by one.
-    pub(crate) kernels: Vec<f64>,
+    pub kernels: Vec<f64>,
     /// Nanoseconds that the threads took just before it to begin and end a loop together; nothing where there is one.
-    pub(crate) fork_join: f64,
+    pub fork_join: f64,
 }
 
 /// Makes libraries and runs them. An `Err` is of the machine or the model as a whole; a candidate's is a [`Fault`].
-pub(crate) trait Bench {
+pub trait Bench {
     /// Whether a run tells the time of each kernel.
     fn times_kernels(&self) -> bool;
 
@@ -47,15 +47,15 @@ pub(crate) trait Bench {
     fn takes_to_make(&self) -> Duration;
 
     /// Makes a library for each assignment.
-    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure>;
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Error>;
 
     /// Runs a library twice and compares what each kernel writes with what the first library that was made gives.
-    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure>;
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Error>;
 
     /// Runs libraries by turns, so many rounds; gives the samples of each.
     fn time(
         &mut self,
         libraries: &[LibraryId],
         rounds: usize,
-    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure>;
+    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Error>;
 }

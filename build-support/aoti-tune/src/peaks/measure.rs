@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use aoti_build::Machine;
 
 use super::vectors;
-use super::{Level, Rates};
+use super::{Level, Peaks};
 
 /// Times that each rate is measured: the best counts, as everything else that runs only takes time away.
 const TRIES: usize = 6;
@@ -26,7 +26,7 @@ const MOST_FAR: u64 = 512 << 20;
 const LINE: usize = 64;
 
 /// Measures with so many threads.
-pub(super) fn rates(machine: &Machine, threads: usize) -> Rates {
+pub(crate) fn rates(machine: &Machine, threads: usize) -> Peaks {
     let mut levels = Vec::new();
     for (level, kib) in &machine.caches {
         // Larger caches are shared: each thread has its part of them.
@@ -40,7 +40,7 @@ pub(super) fn rates(machine: &Machine, threads: usize) -> Rates {
     let memory = reading(threads, far / threads as u64);
     levels.push(Level { name: "memory".to_owned(), bytes: None, gb_per_s: memory });
     let gflop_per_s = rate(threads, 0, &|_| vectors::multiply_adds(ROUNDS));
-    Rates { gflop_per_s, levels, fork_join_ns: 0.0, times: 1 }
+    Peaks { gflop_per_s, levels, fork_join_ns: 0.0, times: 1 }
 }
 
 /// Billions of bytes a second that threads read, each from memory of its own of this length.

@@ -10,36 +10,40 @@ use serde_json::{Value, json};
 
 use super::groups::Group;
 use super::outcome::{Knowledge, Outcome};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The file's name, in the cache's folder.
-pub(crate) const FILE: &str = "tuning.jsonl";
+pub const FILE: &str = "tuning.jsonl";
 
 /// What all measurements of a search have in common.
-pub(crate) struct Circumstances<'a> {
-    pub(crate) model: &'a str,
-    pub(crate) machine: &'a str,
-    pub(crate) threads: u16,
-    pub(crate) compiler: &'a str,
+pub struct Circumstances<'a> {
+    /// The model's name.
+    pub model: &'a str,
+    /// The class of machines.
+    pub machine: &'a str,
+    /// Threads of a run.
+    pub threads: u16,
+    /// The native compiler with its version.
+    pub compiler: &'a str,
     /// Whether times are those of whole runs, as where there is no clock between kernels.
-    pub(crate) whole_runs: bool,
+    pub whole_runs: bool,
     /// The sizes of the inputs.
-    pub(crate) inputs: &'a [Vec<i64>],
+    pub inputs: &'a [Vec<i64>],
 }
 
 /// Work by kind, each with its amount and price.
-pub(crate) fn parts(way: &TuningCandidate) -> Value {
+pub fn parts(way: &TuningCandidate) -> Value {
     let parts = way.parts.iter().map(|(name, amount, price)| ((*name).to_owned(), json!([amount, price])));
     Value::Object(parts.collect())
 }
 
 /// Appends what a search found.
-pub(crate) fn append(
+pub fn append(
     path: &Path,
     circumstances: &Circumstances<'_>,
     groups: &[Group],
     outcome: &Outcome,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut text = String::new();
     for (position, group) in groups.iter().enumerate() {
@@ -65,7 +69,7 @@ pub(crate) fn append(
         }
     }
     let refuse =
-        |error: std::io::Error| Failure::Machine(format!("cannot write `{}`: {error}", path.display()));
+        |error: std::io::Error| Error::Machine(format!("cannot write `{}`: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder).map_err(refuse)?;
     }
