@@ -1,6 +1,7 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 mod emit;
+mod options;
 mod overview;
 mod programs;
 mod read;
@@ -28,8 +29,9 @@ use crate::{interpret, loops, passes};
 
 use read::{Stop, read};
 
-/// What the caller decides about one compilation.
+/// What the caller decides about one compilation: [`Options::new`], and what is not as usual.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The model's name: bindings, symbols and messages are named after it.
     pub name: String,

@@ -8,7 +8,6 @@ use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile, tuning_points};
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::Tensor;
-use aoti_compiler::passes::rename::Names;
 use aoti_compiler::schedule::Setting;
 use aoti_compiler::symbolic::Expr;
 use aoti_compiler::target::{MathLibrary, Tf32};
@@ -89,20 +88,8 @@ fn compiled(name: &str, architecture: &str) -> SourceBundle {
 }
 
 fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
-    let mut options = Options {
-        name: name.to_owned(),
-        package: String::new(),
-        names: Names::default(),
-        records: Default::default(),
-        rates: None,
-        levels: vec![],
-        gpus: vec![architecture.to_owned()],
-        embed_weights: true,
-        named_weights: false,
-        tf32: Tf32 { matmul: may_be_rounded(name), ..Tf32::default() },
-        libraries: vec![],
-        operators: vec![],
-    };
+    let mut options = Options::for_gpus(name, [architecture])
+        .with_tf32(Tf32 { matmul: may_be_rounded(name), ..Tf32::default() });
     let model = Bytes::from(text);
     if name == LIBRARY {
         options.libraries = MathLibrary::ALL.to_vec();

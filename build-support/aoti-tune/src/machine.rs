@@ -152,20 +152,10 @@ impl<'a> Machine<'a> {
 
     /// What the evaluator gives for the first ways, where that does not take long and it knows all that the model does.
     fn evaluated(&self, inputs: &[DynTensor]) -> Result<Option<Vec<DynTensor>>, Error> {
-        let options = Options {
-            name: self.model.name.clone(),
-            package: String::new(),
-            levels: self.model.levels.clone(),
-            gpus: Vec::new(),
-            embed_weights: true,
-            named_weights: false,
-            tf32: Default::default(),
-            libraries: vec![],
-            names: self.model.names.clone(),
-            records: self.of.decided.clone(),
-            rates: self.of.rates.cloned(),
-            operators: self.model.compiled_operators()?,
-        };
+        let options = Options::new(&*self.model.name, &self.model.levels)
+            .with_names(self.model.names.clone())
+            .with_measurements(self.of.decided.clone(), self.of.rates.cloned())
+            .with_operators(self.model.compiled_operators()?);
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Error::User(error.to_string());
         let sizes: Vec<Vec<i64>> =
             inputs.iter().map(|input| input.sizes().iter().map(|size| *size as i64).collect()).collect();

@@ -237,20 +237,7 @@ graph \"steps\" {
 
     #[test]
     fn kernels_buffers_and_their_lives_are_told() {
-        let options = Options {
-            name: "steps".to_owned(),
-            package: String::new(),
-            levels: Vec::new(),
-            gpus: Vec::new(),
-            embed_weights: true,
-            named_weights: false,
-            names: Default::default(),
-            tf32: Default::default(),
-            libraries: Vec::new(),
-            records: Default::default(),
-            rates: None,
-            operators: Vec::new(),
-        };
+        let options = Options::new("steps", [""; 0]);
         let found = overview(MODEL.as_bytes().to_vec(), &options, &[]).expect("it compiles");
         assert_eq!(found.sizes, [("batch".to_owned(), 2)]);
         assert!(found.kernels.iter().any(|kernel| kernel.source[0].starts_with("m.py:7")), "{found:?}");

@@ -34,7 +34,7 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Outp
         records.set(kernel.clone(), Record::best(&own).clone());
     }
     let rates = lock.rates_for(std::env::consts::ARCH).cloned();
-    let options = Options { records, rates, ..options.clone() };
+    let options = options.clone().with_measurements(records, rates);
     if !options.levels.is_empty() {
         show_prices(&options, output);
     }
