@@ -22,7 +22,7 @@ pub struct Launch {
     pub shared: Expr,
     /// Whether it is given the kernel's scratch.
     pub takes_scratch: bool,
-    /// Whether there are no more blocks than multiprocessors, where the code of a device has the role of copiers: a block then
+    /// Whether there are no more blocks than multiprocessors, where the code of a device has the role of producers: a block then
     /// has what it needs next brought while it finishes.
     pub persistent: bool,
     /// When the launch that depends on it may begin.

@@ -50,7 +50,7 @@ pub(in crate::kernels) fn of_convolution(program: &Program, conv: &Convolution, 
 /// The maps by which the copy engine brings pieces of the weights and of the pixels that windows meet.
 fn maps_of_convolution(program: &Program, conv: &Convolution, tile: &Tile) -> Vec<MapArgument> {
     let Some([pixels, weights]) = brought::tensor_maps(program, conv) else {
-        unreachable!("there are copiers where operands have maps")
+        unreachable!("there are producer threads where operands have maps")
     };
     let depth = ROW_BYTES / conv.dtype.size() as i64;
     let argument = |buffer: BufferId, map: TensorMap, outers: i64| MapArgument {
@@ -80,7 +80,7 @@ fn comes_early(program: &Program, matmul: &MatMul, tile: &Tile) -> bool {
 /// The maps by which the copy engine brings pieces of both operands.
 fn maps(program: &Program, matmul: &MatMul, tile: &Tile) -> Vec<MapArgument> {
     let Some(maps) = tensor_maps(program, matmul) else {
-        unreachable!("there are copiers where operands have maps")
+        unreachable!("there are producer threads where operands have maps")
     };
     let operands = [&matmul.a, &matmul.b].into_iter().zip([tile.rows, tile.columns]).zip(matmul.by_depth());
     let all = operands.zip(maps).map(|(((operand, outers), by_depth), map)| {

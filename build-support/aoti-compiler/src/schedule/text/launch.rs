@@ -63,7 +63,7 @@ pub(super) fn print(launch: &Launch) -> Vec<String> {
         line += &format!(" entry {entry}");
     }
     if *producer_threads > 0 {
-        line += &format!(" copiers {producer_threads}");
+        line += &format!(" producers {producer_threads}");
     }
     if *cluster != 1 {
         line += &format!(" cluster {cluster}");
@@ -125,7 +125,7 @@ pub(super) fn parse(
     let grid = one(cursor)?;
     let threads = field(cursor, "threads")?;
     let entry = if cursor.eat_word("entry") { cursor.number()? } else { 0 };
-    let producer_threads = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
+    let producer_threads = if cursor.eat_word("producers") { cursor.number()? } else { 0 };
     let cluster = if cursor.eat_word("cluster") { cursor.number()? } else { 1 };
     let shared = if cursor.eat_word("shared") { one(cursor)? } else { Expr::int(0) };
     let [takes_scratch, persistent] = ["scratch", "persistent"].map(|word| cursor.eat_word(word));

@@ -226,7 +226,7 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         };
         let by = math_path(cursor)?;
         let threads = field(cursor, "threads")?;
-        let producer_threads = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
+        let producer_threads = if cursor.eat_word("producers") { cursor.number()? } else { 0 };
         let blocks = blocks(cursor)?;
         let heads = if cursor.eat_word("heads") { cursor.number()? } else { 1 };
         let (shared, index) = (field(cursor, "shared")?, index_width(cursor)?);

@@ -168,7 +168,7 @@ pub(in crate::schedule) fn mapping_line(mapping: &Mapping) -> String {
         })) => {
             let (by, blocks) = (by.row().word, blocks_text(*blocks));
             let producer_threads =
-                if *producer_threads == 0 { String::new() } else { format!(" copiers {producer_threads}") };
+                if *producer_threads == 0 { String::new() } else { format!(" producers {producer_threads}") };
             let heads = if *heads == 1 { String::new() } else { format!(" heads {heads}") };
             format!(
                 "map tile [{rows}, {columns}] by {by} threads {threads}{producer_threads}{blocks}{heads} shared {shared} index {}",

@@ -109,9 +109,9 @@ const BROUGHT: &str = r#"schedule gpu "sm_90a" {
     outputs [b2]
     kernel "p" {
       choose gemm.any
-      map tile [128, 128] by units threads 256 copiers 128 shared 65536 index 32
+      map tile [128, 128] by units threads 256 producers 128 shared 65536 index 32
       call f0 of b0 [0] b1 [0] b2 [0] sizes [s0]
-      launch grid [6*((s0 + 127) // 128)] threads 256 copiers 128 shared [65536] persistent next end
+      launch grid [6*((s0 + 127) // 128)] threads 256 producers 128 shared [65536] persistent next end
       tensor-map b0 from [0] sizes [768, s0, 3] strides [768, 768*s0] box [64, 128] along [i0]
       tensor-map b1 from [0] sizes [768, 256] strides [768] box [64, 128] along []
       matmul bf16 b0 [768*s0*i0, 768, 1], b1 [0, 1, 768] over [i0 < 3, i1 < s0, i2 < 256] depth [768] {
@@ -183,7 +183,7 @@ fn each_rule_is_checked() {
     finds(
         GPU,
         "team 1 places 256 adjacent members along outer lanes 4 rows shared order []",
-        "tile [64, 64] by units threads 128 copiers 128 shared 65536",
+        "tile [64, 64] by units threads 128 producers 128 shared 65536",
         "only contractions and attention have tiles",
     );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
