@@ -27,9 +27,11 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
 fn fourier(rows: &AxisKernel) -> &Fourier {
     match &rows.op {
         AxisOp::Fourier(own) => own,
-        AxisOp::Scan(_) | AxisOp::Sort(_) | AxisOp::SearchSorted { .. } | AxisOp::Matrices(_) => {
-            unreachable!("its rows are transformed")
-        }
+        AxisOp::Scan(_)
+        | AxisOp::Sort(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Matrices(_)
+        | AxisOp::Recurrent(_) => unreachable!("its rows are transformed"),
     }
 }
 

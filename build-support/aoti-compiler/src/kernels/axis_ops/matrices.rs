@@ -60,7 +60,11 @@ fn launches(rows: &AxisKernel, RowBlock { threads, rows: at_once }: RowBlock) ->
 fn routine(rows: &AxisKernel) -> Routine {
     match rows.op {
         AxisOp::Matrices(routine) => routine,
-        AxisOp::Scan(_) | AxisOp::Sort(_) | AxisOp::SearchSorted { .. } | AxisOp::Fourier(_) => {
+        AxisOp::Scan(_)
+        | AxisOp::Sort(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Fourier(_)
+        | AxisOp::Recurrent(_) => {
             unreachable!("its rows are matrices")
         }
     }

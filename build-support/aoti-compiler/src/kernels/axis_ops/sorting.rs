@@ -63,7 +63,11 @@ fn most_of_block(dtype: DType) -> i64 {
 fn sorting(rows: &AxisKernel) -> Sorting {
     match rows.op {
         AxisOp::Sort(sorting) => sorting,
-        AxisOp::Scan(_) | AxisOp::SearchSorted { .. } | AxisOp::Matrices(_) | AxisOp::Fourier(_) => {
+        AxisOp::Scan(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Matrices(_)
+        | AxisOp::Fourier(_)
+        | AxisOp::Recurrent(_) => {
             unreachable!("its rows are sorted")
         }
     }

@@ -336,6 +336,7 @@ impl Parser<'_, '_> {
     fn rows(&mut self) -> Result<AxisKernel, SyntaxError> {
         let op = match self.cursor.word()? {
             "fourier" => AxisOp::Fourier(self.cursor.fourier()?),
+            "recurrent" => AxisOp::Recurrent(self.cursor.recurrent()?),
             "sort" => AxisOp::Sort(Sorting {
                 descending: self.cursor.eat_word("descending"),
                 run: self.count("runs")?,

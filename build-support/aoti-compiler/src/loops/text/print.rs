@@ -345,6 +345,7 @@ fn sorting_text(sorting: &Sorting) -> String {
 fn row_operation(rows: &AxisKernel) -> String {
     let op = match &rows.op {
         AxisOp::Fourier(fourier) => &format!("fourier {}", fourier.text()),
+        AxisOp::Recurrent(own) => &format!("recurrent {}", own.text()),
         AxisOp::Scan(op) => op.name(),
         AxisOp::Sort(sorting) => &sorting_text(sorting),
         AxisOp::SearchSorted { right: false } => "searchsorted",
