@@ -1,6 +1,7 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 mod emit;
+mod options;
 mod overview;
 mod programs;
 mod read;
@@ -10,7 +11,7 @@ pub use overview::{BufferView, KernelView, Overview, Place, overview};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
-use crate::cost::{CostModel, Facts, Rates, WorkKind};
+use crate::cost::{CostModel, MachineInfo, Rates, WorkKind};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
 use crate::frontend::torch::custom::Operator;
@@ -28,8 +29,9 @@ use crate::{interpret, kernels, loops, passes};
 
 use read::{Stop, read};
 
-/// What the caller decides about one compilation.
+/// What the caller decides about one compilation: [`Options::new`], and what is not as usual.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The model's name: bindings, symbols and messages are named after it.
     pub name: String,
@@ -341,7 +343,7 @@ pub struct OpenKernel {
     /// The position of the kernel among those of a run on that target; none of what decides which kernels there are.
     pub index: Option<usize>,
     /// The ways to run it; the first is taken where no record names another.
-    pub ways: Vec<TuningCandidate>,
+    pub candidates: Vec<TuningCandidate>,
     /// The position of the one that is taken.
     pub taken: usize,
 }
@@ -373,7 +375,12 @@ pub struct TuningCandidate {
 
 impl TuningCandidate {
     /// An answer, beside the first's cost.
-    fn new(answer: &Alternative, first: &Alternative, prices: &CostModel, facts: Facts) -> TuningCandidate {
+    fn new(
+        answer: &Alternative,
+        first: &Alternative,
+        prices: &CostModel,
+        facts: MachineInfo,
+    ) -> TuningCandidate {
         let typical = first.cost_on(facts, prices);
         let part = |(item, amount): (WorkKind, f64)| (item.name(), amount, prices.of(item));
         TuningCandidate {
@@ -410,7 +417,7 @@ impl TuningCandidate {
 pub fn tuning_points(
     model: impl Into<ModelFile>,
     options: &Options,
-    facts: Facts,
+    facts: MachineInfo,
 ) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
@@ -423,7 +430,7 @@ fn open_in(
     graph: &Graph,
     targets: &[Target],
     records: &Records,
-    facts: Facts,
+    facts: MachineInfo,
 ) -> Result<Vec<OpenKernel>, OutOfBounds> {
     let mut all = Vec::new();
     for target in targets {
@@ -446,7 +453,7 @@ fn open(
     question: TuningPoint,
     index: Option<usize>,
     program: &Program,
-    (target, facts): (&Target, Facts),
+    (target, facts): (&Target, MachineInfo),
 ) -> OpenKernel {
     let TuningPoint { key, sizes, about, answers, taken } = question;
     let prices = target.prices().known(facts);
@@ -460,7 +467,7 @@ fn open(
         },
         sizes: sizes.iter().map(|symbol| input_axis(program, *symbol)).collect(),
         index,
-        ways: answers.iter().map(way).collect(),
+        candidates: answers.iter().map(way).collect(),
         taken,
     }
 }
