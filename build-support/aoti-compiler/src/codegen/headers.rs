@@ -104,6 +104,7 @@ headers![
     "rows.h",
     "run.h",
     "scalar.h",
+    "scan.h",
     "shuffle.h",
     "sizes.h",
     "special.h",
@@ -122,7 +123,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 19] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -140,6 +141,7 @@ const OPTIONAL: [&str; 18] = [
     "linalg.h",
     "fourier.h",
     "rows.h",
+    "scan.h",
     "extern.h",
 ];
 

@@ -62,7 +62,9 @@ impl<'a> Scope<'a> {
             Op::MatMul => self.matmul(node),
             Op::Conv(conv) => self.convolution(node, conv),
             Op::Scan { op, axis } => self.rows(node, RowOp::Scan(*op), *axis),
-            Op::Sort { axis, descending, kept } => self.sort(node, *axis, *descending, *kept),
+            Op::Sort { axis, descending, kept, skipped } => {
+                self.sort(node, *axis, (*descending, *kept, *skipped));
+            }
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::Fourier(fourier) => self.fourier(node, *fourier),
             Op::SearchSorted { right } => self.search_sorted(node, *right),

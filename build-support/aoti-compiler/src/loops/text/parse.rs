@@ -341,6 +341,7 @@ impl Parser<'_, '_> {
                 run: self.count("runs")?,
                 merged: self.count("of")?,
                 kept: self.count("first")?,
+                skipped: self.count("but")?.unwrap_or(0),
             }),
             "searchsorted" => RowOp::SearchSorted { right: self.cursor.eat_word("right") },
             name => {
