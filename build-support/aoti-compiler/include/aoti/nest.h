@@ -248,8 +248,8 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mas
 #endif
 
 // Whether 0 <= coordinate < size.
-template <int W> AOTI_INLINE Mask<W> inside(Vec<i64, W> coordinate, i64 size) {
-  return (coordinate >= i64(0)) & (coordinate < size);
+template <class I, int W> AOTI_INLINE Mask<W> inside(Vec<I, W> coordinate, i64 size) {
+  return (coordinate >= I(0)) & (coordinate < I(size));
 }
 
 // False in every lane: what isnan and isinf give for integers.

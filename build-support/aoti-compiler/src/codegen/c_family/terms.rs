@@ -3,13 +3,14 @@
 //! Lanes run along one axis, the vector axis. A term that does not depend on it is *uniform*: it is computed once,
 //! in one lane, before the vector loop, and spread.
 
-use super::expr::{lanes, scalar};
+use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
 use super::operations::{binary, cast, combined, unary};
 use super::whole::Whole;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
-use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
+use crate::kernels::index_width::is_narrow;
+use crate::loops::{Access, Axis, Effect, Guard, Stage, Term, TermId, ranges_over};
 use crate::symbolic::{Expr, NoRanges, Node, Symbol};
 use std::fmt::Write;
 
@@ -38,6 +39,8 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) whole: Option<Whole>,
     /// Whether rows inside the kernel are kept by the thread that writes them, in one part for each slot.
     pub(in crate::codegen) has_own_rows: bool,
+    /// The axes of the kernel, where addresses of lanes are computed in as few bits as they fit.
+    pub(in crate::codegen) positions: Option<&'a [Axis]>,
 }
 
 /// Text for before the vector loop, and for its body.
@@ -188,7 +191,12 @@ impl Context<'_> {
         match &typed.term {
             Term::Literal(value) => format!("broadcast({tag}, {})", literal(*value, typed.dtype)),
             Term::Index(expr) => match self.vector.filter(|_| in_lanes) {
-                Some(vector) => lanes(expr, vector),
+                Some(vector) => match self.integer_of(&[expr]) {
+                    LaneInteger::I32 if expr.affine_in(vector).is_none() => {
+                        format!("convert<i64>({})", lanes(expr, vector, LaneInteger::I32))
+                    }
+                    LaneInteger::I32 | LaneInteger::I64 => lanes(expr, vector, LaneInteger::I64),
+                },
                 None => format!("broadcast({tag}, i64({}))", scalar(expr)),
             },
             Term::Load { access, guards, fill } => {
@@ -221,7 +229,8 @@ impl Context<'_> {
             .iter()
             .map(|guard| match vector {
                 Some(vector) if guard.coordinate.mentions(vector) => {
-                    let coordinate = lanes(&guard.coordinate, vector);
+                    let integer = self.integer_of(&[&guard.coordinate, &guard.size]);
+                    let coordinate = lanes(&guard.coordinate, vector, integer);
                     format!("inside({coordinate}, {})", scalar(&guard.size))
                 }
                 Some(_) => format!("broadcast(lanes, {})", scalar_test(guard)),
@@ -321,11 +330,22 @@ impl Context<'_> {
 
     /// Element offsets of all lanes.
     fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> String {
-        let mut text = lanes(&access.offset, vector);
+        if access.indirect.is_empty() {
+            return lanes(&access.offset, vector, self.integer_of(&[&access.offset]));
+        }
+        let mut text = lanes(&access.offset, vector, LaneInteger::I64);
         for (term, stride) in &access.indirect {
             let _ = write!(text, " + {} * i64({})", self.operand(*term, varying, true), scalar(stride));
         }
         text
+    }
+
+    /// The integers in which lanes of expressions are computed.
+    fn integer_of(&self, exprs: &[&Expr]) -> LaneInteger {
+        let Some(outer) = self.positions else { return LaneInteger::I64 };
+        let table = ranges_over(&NoRanges, &[outer, &self.stage.axes], exprs);
+        let fits = exprs.iter().all(|expr| is_narrow(expr, &table));
+        if fits { LaneInteger::I32 } else { LaneInteger::I64 }
     }
 
     fn effect(&self, effect: &Effect, varying: &[bool], text: &mut StageText) {
@@ -340,7 +360,7 @@ impl Context<'_> {
                     None => format!("accumulator{accumulator}.add(lanes, slot, {value});"),
                     Some(position) => {
                         let at = match self.vector {
-                            Some(vector) => lanes(position, vector),
+                            Some(vector) => lanes(position, vector, LaneInteger::I64),
                             None => format!("broadcast(lanes, i64({}))", scalar(position)),
                         };
                         format!("accumulator{accumulator}.add(lanes, slot, {value}, {at});")
