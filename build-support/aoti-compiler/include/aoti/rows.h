@@ -122,6 +122,12 @@ template <bool Descending, class L, class T> AOTI_INLINE auto load_keys(L lanes,
   return order_keys<Descending>(inner == 1 ? load(lanes, p) : load_strided(lanes, p, inner));
 }
 
+template <bool Descending, class T> AOTI_INLINE void store_keys(const T *row, i64 length, i64 inner, order_word<T> *keys) {
+  over<AOTI_LANES>(0, length, [&](auto lanes, i64 i, auto) AOTI_LAMBDA {
+    detail::store_raw(lanes, keys + i, load_keys<Descending>(lanes, row, i, inner));
+  });
+}
+
 // Few results of a row: each key is held against those that there are, most of them several at a time against the last.
 template <bool Descending, class Item, class T>
 AOTI_INLINE const Item *hold_row(const T *row, Item *held, i64 length, i64 inner, i64 kept) {
@@ -208,9 +214,13 @@ AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 
   }
 }
 
+// The place of an element, and how many are equal to it.
+struct Selected {
+  i64 place, equals;
+};
 // The element of a rank: the largest key of which no more are less, found bit by bit, and the one of its equals that a stable
 // sort has there.
-template <class T> AOTI_INLINE i64 select_place(const order_word<T> *keys, i64 length, i64 rank) {
+template <class T> AOTI_INLINE Selected select_key(const order_word<T> *keys, i64 length, i64 rank) {
   constexpr int W = AOTI_LANES;
   using U = order_word<T>;
   using I = signed_of<U>;
@@ -233,10 +243,10 @@ template <class T> AOTI_INLINE i64 select_place(const order_word<T> *keys, i64 l
     else
       within = below - less;
   }
-  if (length == 1) return 0;
+  if (length == 1) return {0, 1};
   const U width = U(1) << open;
   for (i64 i = 0, left = rank - less;; ++i)
-    if ((keys[i] ^ found) < width && left-- == 0) return i;
+    if ((keys[i] ^ found) < width && left-- == 0) return {i, within};
 }
 template <class T, bool Descending>
 AOTI_INLINE void select_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 rank) {
@@ -248,10 +258,8 @@ AOTI_INLINE void select_rows(const Run &run, const T *in, T *out, i64 *index, i6
       order_word<T> *const keys = (order_word<T> *)(run.scratch + worker * worker_bytes);
       for (i64 u = begin; u < end; ++u) {
         const T *row = in + u / inner * length * inner + u % inner;
-        over<AOTI_LANES>(0, length, [&](auto lanes, i64 i, auto) AOTI_LAMBDA {
-          detail::store_raw(lanes, keys + i, load_keys<Descending>(lanes, row, i, inner));
-        });
-        const i64 place = select_place<T>(keys, length, rank);
+        store_keys<Descending>(row, length, inner, keys);
+        const i64 place = select_key<T>(keys, length, rank).place;
         index[u] = place;
         out[u] = row[place * inner];
       }

@@ -181,11 +181,14 @@ pub(super) fn merge_axes(nest: &mut Nest, ranges: &dyn Ranges) {
     }
 }
 
+/// Elements of an axis that leave most lanes of any vector empty.
+const SHORT: i64 = 4;
+
 /// Joins the last axis of an element-wise nest with those before it while it is too short for lanes and results lie side by side.
 pub(super) fn fill_lanes(nest: &mut Nest, ranges: &dyn Ranges) {
     let is_flat = |nest: &Nest| !nest.serial && nest.stages.iter().all(|stage| stage.axes.is_empty());
     while let [.., a, b] = &nest.axes[..] {
-        let is_short = b.extent.as_int().is_some_and(|extent| (2..MIN_BLOCK).contains(&extent));
+        let is_short = b.extent.as_int().is_some_and(|extent| (2..=SHORT).contains(&extent));
         let effects = nest.stages.iter().flat_map(|stage| &stage.effects);
         let mut stores = effects.filter_map(|effect| match effect {
             Effect::Store { access, .. } => Some(access),

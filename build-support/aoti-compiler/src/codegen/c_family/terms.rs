@@ -278,15 +278,15 @@ impl Context<'_> {
                 return format!("load_between{step}(lanes, {element}, {window}, {fill})");
             }
         }
-        let index = self.lane_address(access, varying, vector);
+        let (base, index) = self.lane_address(access, varying, vector);
         if guards.is_empty() {
-            let gather = format!("gather(lanes, {pointer}, {index})");
+            let gather = format!("gather(lanes, {base}, {index})");
             match unbroken(&access.offset, vector, self.width).filter(|_| steady) {
                 Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
                 None => gather,
             }
         } else {
-            format!("gather_where(lanes, {pointer}, {index}, {}, {fill})", self.inside(guards, true))
+            format!("gather_where(lanes, {base}, {index}, {}, {fill})", self.inside(guards, true))
         }
     }
 
@@ -328,16 +328,29 @@ impl Context<'_> {
         whole.marked(&element, self.parameters.dtype(access.buffer).size())
     }
 
-    /// Element offsets of all lanes.
-    fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> String {
-        if access.indirect.is_empty() {
-            return lanes(&access.offset, vector, self.integer_of(&[&access.offset]));
+    /// An address, and how many elements all lanes are from there.
+    fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> (String, String) {
+        let pointer = self.parameters.buffer(access.buffer);
+        let mut own = access.clone();
+        let base = if self.positions.is_some() {
+            // What all lanes share is no part of their arithmetic.
+            let mut shared = access.clone();
+            (own.offset, shared.offset) = parts(&access.offset, vector);
+            own.indirect.retain(|(term, _)| varying[*term]);
+            shared.indirect.retain(|(term, _)| !varying[*term]);
+            self.element(pointer, &shared)
+        } else {
+            pointer.to_owned()
+        };
+        if own.indirect.is_empty() {
+            return (base, lanes(&own.offset, vector, self.integer_of(&[&own.offset])));
         }
-        let mut text = lanes(&access.offset, vector, LaneInteger::I64);
-        for (term, stride) in &access.indirect {
-            let _ = write!(text, " + {} * i64({})", self.operand(*term, varying, true), scalar(stride));
+        let offset = lanes(&own.offset, vector, LaneInteger::I64);
+        let mut parts = if own.offset.is(0) && self.positions.is_some() { vec![] } else { vec![offset] };
+        for (term, stride) in &own.indirect {
+            parts.push(format!("{} * i64({})", self.operand(*term, varying, true), scalar(stride)));
         }
-        text
+        (base, parts.join(" + "))
     }
 
     /// The integers in which lanes of expressions are computed.
@@ -399,10 +412,21 @@ impl Context<'_> {
                 format!("store_strided(lanes, {element}, {step}, {value});")
             };
         }
-        let index = self.lane_address(access, varying, vector);
-        let value = combined(combine, &format!("gather(lanes, {pointer}, {index})"), value, dtype);
-        format!("scatter(lanes, {pointer}, {index}, {value});")
+        let (base, index) = self.lane_address(access, varying, vector);
+        let value = combined(combine, &format!("gather(lanes, {base}, {index})"), value, dtype);
+        format!("scatter(lanes, {base}, {index}, {value});")
     }
+}
+
+/// What differs between lanes of an offset, and the rest.
+fn parts(offset: &Expr, vector: Symbol) -> (Expr, Expr) {
+    let (constant, terms) = offset.as_sum();
+    let mut parts = (Expr::int(0), Expr::int(constant));
+    for (term, coefficient) in &terms {
+        let part = if term.mentions(vector) { &mut parts.0 } else { &mut parts.1 };
+        *part = &*part + &(term * *coefficient);
+    }
+    parts
 }
 
 fn effect_operands(effect: &Effect) -> Vec<TermId> {
