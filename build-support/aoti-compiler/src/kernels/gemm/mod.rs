@@ -1,6 +1,7 @@
 //! Matrix products. An algorithm is a file with a row of [`ALGORITHMS`].
 
 mod any;
+mod dots;
 mod general;
 mod general_units;
 pub(crate) mod group_tiles;
@@ -41,6 +42,7 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &group_tiles::GROUP_TILES,
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
+    &dots::DOTS,
     &packed_narrow::PACKED_NARROW,
     &packed::PACKED,
     &packed_units::PACKED_ON_UNITS,
