@@ -163,6 +163,7 @@ pub fn options(name: String) -> Options {
         gpus: Vec::new(),
         embed_weights: false,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Default::default(),
         libraries: vec![],
         names: Default::default(),

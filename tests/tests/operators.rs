@@ -317,6 +317,7 @@ fn functions_cannot_be_called_on_gpus() {
         gpus: vec!["sm_90a".to_owned()],
         embed_weights: true,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Default::default(),
         libraries: vec![],
         names: Default::default(),

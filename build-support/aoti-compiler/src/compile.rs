@@ -19,6 +19,7 @@ use crate::loops::Program;
 use crate::loops::bounds::{self, OutOfBounds};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
+pub use crate::passes::WeightsType;
 use crate::passes::rename::{Names, rename};
 use crate::schedule::{self, Explanation, Schedule, Setting, TuningStage, schedule};
 use crate::symbolic::{RangeTable, Symbol};
@@ -46,6 +47,8 @@ pub struct Options {
     /// Whether the library takes other weights by their names in the program, and does to them what the compiler did
     /// to those of the model file.
     pub named_weights: bool,
+    /// What the weights of large products are stored in; those that a run may replace stay as they are.
+    pub weights_type: WeightsType,
     /// Names that go before the program's own.
     pub names: Names,
     /// What of `f32` may be multiplied as TF32 on GPUs that can.
@@ -83,6 +86,7 @@ fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = if options.named_weights { graph } else { passes::freeze(graph) };
     // One graph serves all targets, and GPUs have no code for products of bytes.
     let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
+    let graph = passes::narrow_weights(graph, options.weights_type);
     let mut graph = passes::optimize(passes::fold_groups(graph));
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);

@@ -36,6 +36,7 @@ fn printed(folder: &Path, name: &str) -> String {
         gpus: vec![],
         embed_weights: true,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Default::default(),
         libraries: vec![],
         operators: vec![],

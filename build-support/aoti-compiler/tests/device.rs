@@ -99,6 +99,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         gpus: vec![architecture.to_owned()],
         embed_weights: true,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Tf32 { matmul: may_be_rounded(name), ..Tf32::default() },
         libraries: vec![],
         operators: vec![],

@@ -73,6 +73,7 @@ fn options(text: &str) -> Options {
         levels: vec!["native".to_owned()],
         embed_weights: true,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Default::default(),
         libraries: vec![],
         names: Default::default(),

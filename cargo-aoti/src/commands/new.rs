@@ -126,6 +126,7 @@ fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
         gpus: Vec::new(),
         embed_weights: true,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Default::default(),
         libraries: vec![],
         names: Default::default(),

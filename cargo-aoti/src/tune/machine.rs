@@ -153,6 +153,7 @@ impl<'a> Machine<'a> {
             gpus: Vec::new(),
             embed_weights: true,
             named_weights: false,
+            weights_type: Default::default(),
             tf32: Default::default(),
             libraries: vec![],
             names: self.model.names.clone(),

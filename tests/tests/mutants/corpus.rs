@@ -55,6 +55,7 @@ fn options() -> Options {
         levels: vec!["native".to_owned()],
         embed_weights: false,
         named_weights: false,
+        weights_type: Default::default(),
         tf32: Default::default(),
         libraries: vec![],
         names: Default::default(),

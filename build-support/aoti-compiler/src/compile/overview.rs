@@ -244,6 +244,7 @@ graph \"steps\" {
             gpus: Vec::new(),
             embed_weights: true,
             named_weights: false,
+            weights_type: Default::default(),
             names: Default::default(),
             tf32: Default::default(),
             libraries: Vec::new(),
