@@ -86,6 +86,7 @@ fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = if options.named_weights { graph } else { passes::freeze(graph) };
     // One graph serves all targets, and GPUs have no code for products of bytes.
     let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
+    let graph = passes::narrow_lookups(graph);
     let graph = passes::narrow_weights(graph, options.weights_type);
     let mut graph = passes::optimize(passes::fold_groups(graph));
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
