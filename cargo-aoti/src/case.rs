@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use aoti_build::WeightsType;
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -53,6 +54,8 @@ pub(crate) struct Case {
     pub(crate) set: Option<PathBuf>,
     /// Its model, where it is not in the folder.
     pub(crate) file: Option<PathBuf>,
+    /// What its project has its weights rounded to.
+    pub(crate) weights: WeightsType,
 }
 
 /// A number for all outputs, or one for each.
@@ -194,7 +197,14 @@ fn walk(
         let name = if name.is_empty() { last_name(folder) } else { name };
         let wanted = formats.into_iter().filter(|format| only.is_none_or(|only| only == *format));
         for format in wanted {
-            let of_set = |(name, set)| Case { name, folder: folder.to_owned(), format, set, file: None };
+            let of_set = |(name, set)| Case {
+                name,
+                folder: folder.to_owned(),
+                format,
+                set,
+                file: None,
+                weights: WeightsType::Own,
+            };
             found.extend(data_sets(folder, &name, format)?.into_iter().map(of_set));
         }
         return Ok(());
@@ -285,6 +295,7 @@ mod tests {
             format: Format::Pt2,
             set: None,
             file: None,
+            weights: WeightsType::Own,
         };
         let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
         let tolerances = |text: &str| {

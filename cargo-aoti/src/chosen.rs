@@ -69,9 +69,9 @@ impl Chosen {
         let model = single::model(&path, &context.environment)?;
         let Some(own) = single::listed(&path)? else { return Ok(Chosen { model, case }) };
         // A manifest beside a model file adds no code and names no tools: it comes from wherever the file does.
-        let Model { name, names, sizes, tf32, libraries, choices, .. } = own;
+        let Model { name, names, sizes, tf32, libraries, weights_type, choices, .. } = own;
         let choices = if path.with_file_name(LOCK_FILE).is_file() { model.choices } else { choices };
-        let model = Model { name, names, sizes, tf32, libraries, choices, ..model };
+        let model = Model { name, names, sizes, tf32, libraries, weights_type, choices, ..model };
         Ok(Chosen { model, case })
     }
 
@@ -82,7 +82,8 @@ impl Chosen {
 
     /// What its project says of its products, or PyTorch's defaults.
     pub(crate) fn numerics(&self) -> Numerics {
-        Numerics { tf32: self.model.tf32.unwrap_or_default(), libraries: self.model.libraries.clone() }
+        let Model { tf32, libraries, weights_type, .. } = &self.model;
+        Numerics { tf32: tf32.unwrap_or_default(), libraries: libraries.clone(), weights: *weights_type }
     }
 
     /// Operators of the project, as the compiler is told of them.
@@ -106,6 +107,7 @@ impl Chosen {
     ) -> Result<Options, Failure> {
         Ok(Options::new(&*self.model.name, levels)
             .with_gpus(gpus)
+            .with_weights_type(numerics.weights)
             .with_tf32(numerics.tf32)
             .with_libraries(numerics.libraries)
             .with_names(self.model.names.clone())

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
+pub use aoti_compiler::compile::WeightsType;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json_words;
@@ -101,6 +102,8 @@ pub struct Model {
     pub weights: Weights,
     /// Whether the library takes other weights by name although it has its own; one with external weights always does.
     pub named_weights: bool,
+    /// What the weights of large products are stored in.
+    pub weights_type: WeightsType,
     /// What kind of library is made.
     pub link: LinkKind,
     /// Whether it runs on processors.
@@ -148,6 +151,7 @@ impl Model {
             package: String::new(),
             weights: Weights::Embed,
             named_weights: false,
+            weights_type: WeightsType::Own,
             link: LinkKind::Static,
             cpu: true,
             levels: Vec::new(),
@@ -203,6 +207,13 @@ impl Model {
     #[must_use]
     pub fn named_weights(mut self, named: bool) -> Model {
         self.named_weights = named;
+        self
+    }
+
+    /// What the weights of large products are stored in: `weights-type` of the manifest.
+    #[must_use]
+    pub fn weights_type(mut self, weights: WeightsType) -> Model {
+        self.weights_type = weights;
         self
     }
 
@@ -278,6 +289,7 @@ impl Model {
             .with_package(&*self.package)
             .with_embedded_weights(self.weights == Weights::Embed)
             .with_named_weights(self.named_weights || self.weights == Weights::External)
+            .with_weights_type(self.weights_type)
             .with_tf32(self.tf32.unwrap_or_default())
             .with_libraries(self.libraries.clone())
             .with_names(self.all_names())

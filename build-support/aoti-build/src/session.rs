@@ -279,6 +279,7 @@ impl Session {
             programs: model.programs.iter().map(|program| format!("{program:?}")).collect(),
             weights: model.weights,
             named_weights: model.named_weights,
+            weights_type: model.weights_type,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
             choices: state::as_text(&usable.records),

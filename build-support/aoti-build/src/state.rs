@@ -47,6 +47,7 @@ pub(crate) struct Fingerprint {
     pub(crate) programs: Vec<String>,
     pub(crate) weights: crate::model::Weights,
     pub(crate) named_weights: bool,
+    pub(crate) weights_type: crate::model::WeightsType,
     pub(crate) link: crate::model::LinkKind,
     pub(crate) mode: String,
     /// What records say about kernels, by their keys.
@@ -80,6 +81,7 @@ json_fields!(Fingerprint {
     programs,
     weights,
     named_weights,
+    weights_type,
     link,
     mode,
     choices,

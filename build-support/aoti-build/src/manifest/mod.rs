@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::locate::Spot;
 use crate::lock;
 use crate::model::{
-    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights,
+    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights, WeightsType,
 };
 use crate::operators::Operator;
 use crate::problem::Problems;
@@ -109,6 +109,7 @@ struct RawModel {
     programs: Option<Vec<Program>>,
     weights: Weights,
     named_weights: Option<bool>,
+    weights_type: WeightsType,
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,

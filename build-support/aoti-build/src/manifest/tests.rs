@@ -38,12 +38,13 @@ fn a_table_says_all() {
         [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
         cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
         sizes = [{ batch = 1 }, { batch = 64 }]\n\
-        [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
+        [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\nweights-type = \"int4\"\n";
     let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
     let [model, same] = &manifest.models[..] else { panic!("{manifest:?}") };
     assert_eq!((model.weights, model.named_weights), (Weights::Sidecar, true));
     assert_eq!((model.link, same.named_weights), (LinkKind::Dylib, false));
+    assert_eq!((model.weights_type, same.weights_type), (WeightsType::Own, WeightsType::Int4));
     assert_eq!(
         (&model.levels[..], &same.levels[..]),
         (&["x86-64-v4".to_owned()][..], &["x86-64-v3".to_owned()][..])

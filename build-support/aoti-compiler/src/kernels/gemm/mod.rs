@@ -181,7 +181,7 @@ impl<'a> Site<'a> {
         let [left, right] = [dtype(self.matmul.a.buffer), dtype(self.matmul.b.buffer)];
         self.sum == Some(DType::F32)
             && left == self.matmul.dtype
-            && right == DType::I8
+            && (right == DType::I8 || (right.is_narrow() && left == DType::F32))
             && self.panels(true).is_some()
     }
 
