@@ -163,8 +163,7 @@ impl<'a> Machine<'a> {
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
         let sizes: Vec<Vec<i64>> =
             inputs.iter().map(|input| input.sizes().iter().map(|size| *size as i64).collect()).collect();
-        let work =
-            compile::kernel_work(memory::model(&self.model.path)?, &options, &sizes).map_err(refuse)?;
+        let work = compile::kernel_work(memory::model(&self.model)?, &options, &sizes).map_err(refuse)?;
         let operations: Option<f64> = work.iter().map(|(_, work)| work.map(|work| work.operations)).sum();
         if operations.is_none_or(|operations| operations > EVALUATED) {
             return Ok(None);
@@ -177,7 +176,7 @@ impl<'a> Machine<'a> {
         };
         let Some(inputs) = inputs.iter().map(into).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let Ok(outputs) =
-            compile::evaluate(memory::model(&self.model.path)?, &options, &inputs).map_err(refuse)?
+            compile::evaluate(memory::model(&self.model)?, &options, &inputs).map_err(refuse)?
         else {
             return Ok(None);
         };
