@@ -131,7 +131,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("com.microsoft::BiasDropout", TRAINING),
     ("com.microsoft::BitmaskBiasDropout", TRAINING),
     ("com.microsoft::BitmaskDropout", TRAINING),
-    ("com.microsoft::DecoderMaskedMultiHeadAttention", OF_DEVICE),
     ("com.microsoft::DecoderMaskedSelfAttention", OF_DEVICE),
     (
         "com.microsoft::EPContext",

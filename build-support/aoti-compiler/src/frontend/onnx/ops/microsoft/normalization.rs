@@ -14,6 +14,7 @@ use crate::symbolic::Expr;
 
 operators! { "com.microsoft";
     "EmbedLayerNormalization" => |cx, c| embed_layer_norm(cx, c, false),
+    "GatedRMSNorm" => gated_rms_norm,
     "GroupNorm" => |cx, c| {
         let x = c.tensor(0)?;
         one(group_norm(cx, c, x)?)
@@ -48,6 +49,32 @@ fn skip_rms_norm(cx: &mut Onnx, c: &Call) -> Rule {
     let (normal, inverse) = cx.unit_squares(total, &[last], c.float("epsilon", EPSILON)?)?;
     let value = cx.affine(normal, Some(c.tensor(2)?), None)?;
     many([cx.typed_like(value, total), inverse, inverse, total])
+}
+
+/// Of rows as long as the scale, which are parts of the last axis; each element is let through as its gate says.
+fn gated_rms_norm(cx: &mut Onnx, c: &Call) -> Rule {
+    let (x, scale, gate) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    let (shape, row) = (cx.b.shape(x), cx.b.shape(scale));
+    let ([outer @ .., last], [row]) = (shape.as_slice(), row.as_slice()) else {
+        return Err(malformed("it takes rows, and a scale of one axis"));
+    };
+    let parts = last.floor_div_in(row, cx.b.ranges());
+    let parts = [outer, &[parts, row.clone()]].concat();
+    let rows = cx.b.reshape(x, &parts)?;
+    let (normal, _) = cx.unit_squares(rows, &[outer.len() + 1], c.float("epsilon", 1e-5)?)?;
+    let normal = cx.affine(normal, Some(scale), None)?;
+    let normal = cx.b.reshape(normal, &shape)?;
+    let is_swish = match c.text("activation", "silu")? {
+        "silu" | "swish" => true,
+        "sigmoid" => false,
+        other => return Err(malformed(format!("the activation `{other}` is unknown"))),
+    };
+    let gate = cx.wide(gate);
+    let wide = cx.b.dtype(normal);
+    let value = cx.apply([normal, gate], wide, |[x, gate]| {
+        x * if is_swish { &gate * gate.sigmoid() } else { gate.sigmoid() }
+    })?;
+    one(cx.typed_like(value, x))
 }
 
 /// The sum of the embeddings of words, positions and segments, normalised. Quantised tables have their scales and zeros behind all
