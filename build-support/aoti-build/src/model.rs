@@ -8,7 +8,7 @@ use std::sync::Arc;
 use aoti_compiler::compile;
 pub use aoti_compiler::compile::WeightsType;
 use aoti_compiler::cost::Rates;
-use aoti_compiler::frontend::ModelFile;
+use aoti_compiler::frontend::{InputShape, ModelFile};
 use aoti_compiler::json_words;
 use aoti_compiler::names;
 pub use aoti_compiler::passes::rename::Names;
@@ -120,6 +120,8 @@ pub struct Model {
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
+    /// Shapes of inputs that go before those of its file, by name.
+    pub shapes: BTreeMap<String, InputShape>,
     /// Sizes of its open dimensions that are typical, which its kernels are tuned for.
     pub sizes: Vec<TypicalSizes>,
     /// How its kernels are run.
@@ -160,6 +162,7 @@ impl Model {
             libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
+            shapes: BTreeMap::new(),
             sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
@@ -270,6 +273,13 @@ impl Model {
         self
     }
 
+    /// Shapes of inputs, by name, where an ONNX file leaves them open: `shapes` of the manifest.
+    #[must_use]
+    pub fn shapes<N: Into<String>>(mut self, shapes: impl IntoIterator<Item = (N, InputShape)>) -> Model {
+        self.shapes = shapes.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
+        self
+    }
+
     /// Looks for samples beside the model, which belongs to the package in this folder.
     pub(crate) fn find_samples(&mut self, package: &Path) {
         let path = self.path.with_extension("safetensors");
@@ -304,7 +314,7 @@ impl Model {
     pub(crate) fn read(&self) -> Result<ModelFile, (PathBuf, io::Error)> {
         let read = |path: &Path| files::model_file(path).map_err(|source| (path.to_owned(), source));
         if self.programs.is_empty() {
-            return read(&self.path);
+            return Ok(ModelFile { shapes: self.shapes.clone(), ..read(&self.path)? });
         }
         let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
         Ok(ModelFile::of_programs(self.programs.iter().map(program).collect::<Result<_, _>>()?))

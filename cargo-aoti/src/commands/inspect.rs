@@ -22,7 +22,6 @@ use crate::arguments::{Output, Rounding};
 use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
-use crate::memory;
 use crate::project::shown;
 use crate::table;
 
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     };
     let chosen = Chosen::find(path, context)?.program(arguments.program.as_deref())?;
     dims::check(&chosen, &arguments.dim)?;
-    let model = memory::model(chosen.path())?;
+    let model = chosen.file()?;
     let output = arguments.output;
     if arguments.ops {
         return ops::of_model(&chosen, model.file, output);

@@ -114,7 +114,7 @@ fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure
 /// Operators are those that the project's manifest declares, or that of the workspace around it.
 fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
     let (path, _) = case::model_file(given)?;
-    let model = memory::model(&path)?;
+    let model = memory::model_file(&path)?;
     let name = single::name_of(&path);
     let declared = operators_of_project(project)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
@@ -303,7 +303,7 @@ fn list(text: String, file: &str) -> Result<String, String> {
 /// Copies the files beside a model that a part of its data is in.
 fn copy_beside(model: &Path, models: &Path) -> Result<(), Failure> {
     let folder = model.parent().unwrap_or(Path::new(""));
-    for name in memory::model(model)?.beside.keys() {
+    for name in memory::model_file(model)?.beside.keys() {
         let target = models.join(name);
         if let Some(parent) = target.parent() {
             fs_err::create_dir_all(parent).map_err(Failure::machine("make", parent))?;
