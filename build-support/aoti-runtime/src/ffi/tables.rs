@@ -5,6 +5,7 @@ use super::abi::{
     self, AotiCandidate, AotiConstantInfo, AotiDimInfo, AotiKernelInfo, AotiModelInfo, AotiPlan,
     AotiValueInfo,
 };
+use super::model::Model;
 use super::state::StateTensor;
 use crate::{
     Candidate, ConstantInfo, DType, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan, ValueInfo,
@@ -15,6 +16,28 @@ use std::{
     slice,
     sync::Arc,
 };
+
+impl Model {
+    /// Which of the library's codes runs, and why.
+    pub fn plan(&self) -> Plan {
+        let plan = self.api.table.plan.expect("the table was checked");
+        let native = self.native();
+        // SAFETY: the native model is alive, and its plan lives as long as it.
+        unsafe {
+            let plan = plan(native.raw.as_ptr());
+            if plan.is_null() {
+                Plan { level: String::new(), candidates: Vec::new() }
+            } else {
+                read_plan(&*plan)
+            }
+        }
+    }
+
+    /// The code in use, such as `x86-64-v3`.
+    pub fn level(&self) -> String {
+        self.plan().level
+    }
+}
 
 /// # Safety
 ///
