@@ -6,9 +6,86 @@ use std::path::Path;
 
 use aoti_tests::cases::{digits, scaled};
 use aoti_tests::project::Project;
-use aoti_tests::subcommand::Ended;
+use aoti_tests::subcommand::{Ended, cargo, program, workspace};
 use aoti_tests::{models, tools};
 use aoti_toolchain::audit;
+
+/// What a user has: a Rust program with a model, built by cargo for a target and run there. Its build script has `cargo-aoti` do the
+/// work.
+fn assert_program_runs(target: &str, linker: &str, runner: &str) {
+    let project = Project::new(&program_manifest());
+    project.write("models/scaled.aoti", models::SCALED);
+    project.write("build.rs", "fn main() -> Result<(), aoti_build::Error> {\n    aoti_build::Builder::from_manifest()?.build()\n}\n");
+    project.write("src/main.rs", PROGRAM);
+    let mut cargo = cargo(project.folder(), &project.folder().join("cache"));
+    cargo.args(["run", "--quiet", "--target", target]).env("CARGO_AOTI", program());
+    let variable = target.replace('-', "_").to_uppercase();
+    cargo.env(format!("CARGO_TARGET_{variable}_LINKER"), linker);
+    cargo.env(format!("CARGO_TARGET_{variable}_RUNNER"), runner);
+    cargo.env("WINEPREFIX", project.folder().join("wine")).env("WINEDEBUG", "-all");
+    let ended = Ended::of(&mut cargo).succeeded();
+    assert_eq!(ended.stdout.replace('\r', ""), "[2.0, 8.0, 18.0]\n", "{target}");
+}
+
+const PROGRAM: &str = "\
+aoti_runtime::include_model!(\"scaled\");
+
+fn main() -> Result<(), aoti_runtime::Error> {
+    let x = aoti_runtime::TensorView::new(&[2.0, 4.0, 6.0], &[1, 3])?;
+    println!(\"{:?}\", scaled::Model::load()?.run(&scaled::Inputs { x })?.y.as_slice());
+    Ok(())
+}
+";
+
+fn program_manifest() -> String {
+    let crates = workspace().join("build-support");
+    let [runtime, build] = ["aoti-runtime", "aoti-build"].map(|name| crates.join(name).display().to_string());
+    format!(
+        "[dependencies]\naoti-runtime = {{ path = {runtime:?} }}\n[build-dependencies]\n\
+         aoti-build = {{ path = {build:?}, default-features = false }}\n"
+    )
+}
+
+#[test]
+fn a_rust_program_runs_on_windows_as_wine_has_it() {
+    let there = tools::zig() && tools::rust_target("rust-systems", "x86_64-pc-windows-gnu");
+    let linker = "x86_64-w64-mingw32-gcc";
+    let Some(wine) = tools::wine().filter(|_| there && tools::are_there("wine", &[linker])) else { return };
+    assert_program_runs("x86_64-pc-windows-gnu", linker, &wine);
+}
+
+#[test]
+fn a_rust_program_runs_on_risc_v_in_an_emulator() {
+    let (target, linker) = ("riscv64gc-unknown-linux-gnu", "riscv64-linux-gnu-gcc");
+    let there = tools::zig() && tools::rust_target("rust-systems", target);
+    if there && tools::are_there("qemu", &["qemu-riscv64", linker]) {
+        assert_program_runs(target, linker, "qemu-riscv64 -L /usr/riscv64-linux-gnu");
+    }
+}
+
+/// The level with vectors, on a processor that has them and on one that has not.
+#[test]
+fn vectors_of_risc_v_are_used_where_the_processor_has_them() {
+    if !tools::zig() || !tools::are_there("qemu", &["qemu-riscv64"]) {
+        return;
+    }
+    let target = "riscv64gc-unknown-linux-gnu";
+    let project = Project::new("");
+    digits(&project);
+    let verify = |runner: &str| {
+        let arguments = ["verify", "cases", "--timeout", "300", "--target", target, "--level", "rv64gcv"];
+        Ended::of(&mut project.aoti(&[&arguments[..], &["--toolchain", "zig", "--runner", runner]].concat()))
+    };
+    let ended = verify("qemu-riscv64 -cpu rv64,v=true");
+    assert_eq!(ended.stdout, "1 passed, 0 failed, 0 skipped\n", "{}", ended.stderr);
+    let ended = verify("qemu-riscv64 -cpu rv64,v=false");
+    assert!(
+        ended.stdout.contains("this processor has no vector extension (V)"),
+        "{} {}",
+        ended.stdout,
+        ended.stderr
+    );
+}
 
 /// Runs two cases for a target; both must pass.
 fn assert_passes(target: &str, runner: &str) {
