@@ -74,10 +74,7 @@ impl Toolchains {
                 own.map(|(_, _, levels)| (entry.name.clone(), levels.clone()))
             };
             let (toolchain, levels) = entries.iter().find_map(of_target).unzip();
-            let fitting =
-                self.definitions.iter().filter(|definition| definition.declares(Device::Cpu, &target));
-            let mut help = fitting.filter_map(|one| one.install_help(self.environment.distribution()));
-            let install = help.next().filter(|_| toolchain.is_none()).map(str::to_owned);
+            let install = if toolchain.is_none() { self.install_for(&target) } else { None };
             targets.push(TargetEntry { target, toolchain, levels: levels.unwrap_or_default(), install });
         }
         targets
@@ -133,6 +130,16 @@ impl Toolchains {
             entry.install = definition.install_help(self.environment.distribution()).map(str::to_owned);
         }
         entry
+    }
+}
+
+impl Toolchains {
+    /// What to install for a target: what this distribution has, else what any system can have, of which the most general comes last.
+    fn install_for(&self, target: &Target) -> Option<String> {
+        let fitting = || self.definitions.iter().filter(|one| one.declares(Device::Cpu, target));
+        let names = self.environment.distribution();
+        let own = fitting().find_map(|one| names.iter().find_map(|name| one.install.get(name)));
+        own.or_else(|| fitting().filter_map(|one| one.install.get("any")).last()).cloned()
     }
 }
 
