@@ -5,11 +5,11 @@ use super::abi::{
     self, AotiCandidate, AotiConstantInfo, AotiDimInfo, AotiKernelInfo, AotiModelInfo, AotiPlan,
     AotiValueInfo,
 };
-use super::model::Model;
+use super::model::{LoadOptions, Model};
 use super::state::StateTensor;
 use crate::{
-    Candidate, ConstantInfo, DType, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan, ValueInfo,
-    Verdict,
+    Candidate, ConstantInfo, DType, Device, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan,
+    ValueInfo, Verdict,
 };
 use std::{
     ffi::{CStr, c_char},
@@ -31,6 +31,22 @@ impl Model {
                 read_plan(&*plan)
             }
         }
+    }
+
+    /// The model at each level that this machine runs, with the same weights; once on a GPU.
+    pub(crate) fn at_every_level(&self) -> impl Iterator<Item = (String, Result<Model, Error>)> + '_ {
+        let levels = self.plan().candidates.into_iter().enumerate();
+        let is_cpu = self.device() == Device::Cpu;
+        let chosen = levels.filter(move |(_, one)| match one.verdict {
+            Verdict::Picked => true,
+            Verdict::PassedOver => is_cpu,
+            Verdict::CannotRun => false,
+        });
+        chosen.map(move |(number, one)| {
+            let cpu_level = if is_cpu { u16::try_from(number).ok() } else { self.cpu_level };
+            let options = LoadOptions { weights: self.weights(), cpu_level, device: self.device() };
+            (one.name, Model::from_checked_api(self.api.clone(), options))
+        })
     }
 
     /// The code in use, such as `x86-64-v3`.
