@@ -59,10 +59,11 @@ const ROWS: &str = r#"graph "rows" {
   origin o0 = "aten.embedding.default of rows" "rows.py:3" ""
   input %0 "table": f32[5, 2]
   input %1 "at": i64[3]
-  %2: f32[3, 2] = gather %0, %1 [wrap $0, i1] @ o0
-  %3: f32[3, 2] = gather %0, %1 [$0, i1] @ o0
-  output %2 "counted"
-  output %3 "plain"
+  %2: i64[3, 2] = view %1 [i0]
+  %3: f32[3, 2] = gather %0, %2 [wrap $0, i1] @ o0
+  %4: f32[3, 2] = gather %0, %2 [$0, i1] @ o0
+  output %3 "counted"
+  output %4 "plain"
 }
 "#;
 
