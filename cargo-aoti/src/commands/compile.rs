@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     fs_err::create_dir_all(beside).map_err(Failure::machine("make the folder", beside))?;
     let environment = sealed(arguments, &context.environment, beside)?;
     let of_zig =
-        temporary_folder("zig", &environment).map_err(Failure::machine("make a folder in", beside))?;
+        temporary_folder("model", &environment).map_err(Failure::machine("make a folder in", beside))?;
     let environment = environment.with_zig_cache(of_zig.path());
     let model = arguments.code.model_of_file(&arguments.model, directory)?;
     check_portable(&model)?;
