@@ -24,7 +24,7 @@ use crate::schedule::{self, Explanation, Schedule, Setting, TuningStage, schedul
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32, Vendor};
 use crate::tuning::{Alternative, Decisions, Records, TuningKey, TuningPoint};
-use crate::{interpret, loops, passes};
+use crate::{interpret, kernels, loops, passes};
 
 use read::{Stop, read};
 
@@ -81,6 +81,9 @@ fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = rename(graph, &options.names)?;
     refuse_functions_on_gpus(&graph, options)?;
     let graph = if options.named_weights { graph } else { passes::freeze(graph) };
+    // Whole layers are for GPUs.
+    let graph =
+        if options.gpus.is_empty() { passes::unroll_recurrent(graph, &|_, _, _| false).0 } else { graph };
     // One graph serves all targets, and GPUs have no code for products of bytes.
     let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
     let mut graph = passes::optimize(passes::fold_groups(graph));
@@ -117,10 +120,22 @@ struct Scheduled {
     questions: Vec<TuningPoint>,
 }
 
+/// The graph with those recurrent layers that a target has kernels for; the others are unrolled.
+fn layers_for(graph: Graph, target: &Target) -> Graph {
+    let (graph, unrolled) = passes::unroll_recurrent(graph, &|own, gates, ranges| match target {
+        Target::Cpu(_) => false,
+        Target::Gpu(gpu) => own.steps_and_batch(&gates.shape).is_some_and(|(steps, batch)| {
+            kernels::axis_ops::recurrent::is_taken(own, (gates.dtype, steps, batch), ranges, gpu)
+        }),
+    });
+    if unrolled { passes::optimize(graph) } else { graph }
+}
+
 /// From a graph to a schedule for a target.
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, OutOfBounds> {
     let mut questions = Decisions::new(records);
-    let own = passes::fourier_to_gemm(graph.clone(), target);
+    let own = layers_for(graph.clone(), target);
+    let own = passes::fourier_to_gemm(own, target);
     let own = passes::products_of_bytes(own, target);
     let own = passes::integers_in_floats(own, target);
     let own = passes::store_gemv_weights(own, target);

@@ -28,14 +28,14 @@ mod drawn;
 mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
-#[path = "device/order.rs"]
-mod order;
 #[path = "device/places.rs"]
 mod places;
 #[path = "device/quantised.rs"]
 mod quantised;
 #[path = "device/repeated.rs"]
 mod repeated;
+#[path = "device/rows.rs"]
+mod rows;
 #[path = "device/scatters.rs"]
 mod scatters;
 #[path = "device/windows.rs"]

@@ -62,6 +62,7 @@ headers![
     "gpu/roles.h",
     "gpu/run.h",
     "gpu/simt.h",
+    "gpu/recurrent.h",
     "gpu/skinny.h",
     "gpu/scan.h",
     "gpu/scatter.h",

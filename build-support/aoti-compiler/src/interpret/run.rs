@@ -3,7 +3,7 @@
 use super::error::EvalError;
 use super::index::Symbols;
 use super::tensor::Tensor;
-use super::{binary, contract, convert, fourier, matrices, movement, order, reduce, unary};
+use super::{binary, contract, convert, fourier, matrices, movement, order, recurrent, reduce, unary};
 use crate::dtype::DType;
 use crate::graph::{Graph, Guard, Input, InputRole, Node, Op, SymbolInfo, SymbolSource, TensorType, ValueId};
 use crate::symbolic::Symbol;
@@ -272,6 +272,7 @@ impl Run<'_> {
                 return matrices::apply(*routine, operands, sizes, results);
             }
             Op::Fourier(own) => fourier::transform(own, operand(0)?, sizes),
+            Op::Recurrent(own) => return recurrent::layer(own, operands),
             Op::Extern(call) => return Err(EvalError::Extern { operator: call.operator.clone() }),
             Op::Collective(own) => return Err(EvalError::Collective(own.kind.name())),
             Op::MatMul => contract::matmul(operand(0)?, operand(1)?)?,

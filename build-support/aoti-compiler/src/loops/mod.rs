@@ -34,7 +34,8 @@ use crate::dtype::DType;
 use crate::fourier::Fourier;
 use crate::graph::Guard as SizeGuard;
 use crate::graph::{
-    BinaryOp, Combine, Constant, ConstantId, Origin, ReduceOp, Routine, Scalar, ScanOp, SymbolInfo, UnaryOp,
+    BinaryOp, Combine, Constant, ConstantId, Origin, Recurrent, ReduceOp, Routine, Scalar, ScanOp,
+    SymbolInfo, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -350,6 +351,8 @@ pub enum RowOp {
     },
     /// The transform of each of `outer` rows of `length` numbers, with `inner` 1; inputs are rows and roots.
     Fourier(Fourier),
+    /// A layer over sequences: `outer` is the batch, `length` the steps, `inner` the hidden units.
+    Recurrent(Recurrent),
     /// A routine on each of `outer` matrices of `length` rows and `inner` columns.
     Matrices(Routine),
 }

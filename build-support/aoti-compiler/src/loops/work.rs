@@ -91,6 +91,11 @@ impl Count<'_> {
                 let each = match own.op {
                     RowOp::Scan(_) => 1.0,
                     RowOp::Matrices(_) => self.size(&own.length)? + self.size(&own.inner)?,
+                    // Each number of the state is multiplied for each gate.
+                    RowOp::Recurrent(layer) => {
+                        let directions = layer.directions.count() * layer.cell.gates();
+                        2.0 * directions as f64 * layer.state() as f64
+                    }
                     RowOp::Fourier(_) => 5.0 * self.size(&own.length)?.max(2.0).log2(),
                     RowOp::Sort(_) | RowOp::SearchSorted { .. } => self.size(&own.length)?.max(2.0).log2(),
                 };

@@ -4,7 +4,7 @@ use super::Scope;
 use super::expand::Expander;
 use super::widening::{is_widening, widens_right};
 use crate::fourier::Fourier;
-use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Routine, ValueId};
+use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, Recurrent, ReduceOp, Routine, ValueId};
 use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, Elsewhere, ExternKernel,
     Index, Kernel, KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
@@ -65,6 +65,7 @@ impl<'a> Scope<'a> {
             Op::Sort { axis, descending, kept } => self.sort(node, *axis, *descending, *kept),
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::Fourier(fourier) => self.fourier(node, *fourier),
+            Op::Recurrent(own) => self.recurrent(node, *own),
             Op::SearchSorted { right } => self.search_sorted(node, *right),
             Op::Extern(call) => {
                 self.external(node, &call.operator.replace("::", "_"), Elsewhere::Function(call.clone()));
@@ -312,6 +313,21 @@ impl<'a> Scope<'a> {
             inner: Expr::int(1),
         };
         self.run_kernel(Some(node), "fourier", KernelKind::Rows(operation));
+    }
+
+    fn recurrent(&mut self, node: &'a Node, own: Recurrent) {
+        let ty = self.graph.ty(node.inputs[0]).clone();
+        let (steps, batch) = own.steps_and_batch(&ty.shape).expect("a verified graph");
+        let operation = RowOperation {
+            op: RowOp::Recurrent(own),
+            dtype: ty.dtype,
+            inputs: node.inputs.iter().map(|input| self.realize_now(*input)).collect(),
+            outputs: node.outputs.iter().map(|output| self.new_home(*output)).collect(),
+            outer: batch.clone(),
+            length: steps.clone(),
+            inner: Expr::int(own.hidden),
+        };
+        self.run_kernel(Some(node), "recurrent", KernelKind::Rows(operation));
     }
 
     fn search_sorted(&mut self, node: &'a Node, right: bool) {

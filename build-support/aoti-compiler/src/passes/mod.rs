@@ -25,6 +25,7 @@ mod subpixel_conv;
 #[cfg(test)]
 mod tests;
 mod uniform_constants;
+mod unroll_recurrent;
 mod widen;
 
 pub(crate) use byte_products::byte_operands;
@@ -48,6 +49,7 @@ pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
 pub use subpixel_conv::subpixel_conv;
 pub use uniform_constants::fold_uniform_constants;
+pub use unroll_recurrent::unroll_recurrent;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};

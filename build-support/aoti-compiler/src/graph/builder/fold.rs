@@ -3,7 +3,9 @@
 use super::{Builder, Built, ensure};
 use crate::dtype::{DType, bytes_of};
 use crate::fourier::{Fourier, LONGEST, Plan};
-use crate::graph::{Constant, Op, Part, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId};
+use crate::graph::{
+    Constant, Op, Operands, Part, Recurrent, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId,
+};
 use crate::symbolic::Expr;
 
 impl Builder {
@@ -132,6 +134,29 @@ impl Builder {
         };
         let roots = self.constant(Constant::new("", ty.dtype, sizes, data))?;
         Ok(self.push1(Op::Fourier(fourier), &[x, roots], ty.dtype, shape))
+    }
+
+    /// A recurrent layer.
+    pub fn recurrent(&mut self, own: Recurrent, operands: Operands<ValueId>) -> Built<Vec<ValueId>> {
+        let (gates, operands) = (operands.gates, operands.into_list());
+        let ty = self.ty(gates).clone();
+        ensure!(own.is_sound(), "`{}`", own.text());
+        let Some((steps, batch)) = own.steps_and_batch(&ty.shape) else {
+            return Err(ShapeError(format!("{ty} is no sequence")));
+        };
+        let shapes = own.operand_shapes(steps, batch);
+        ensure!(operands.len() == shapes.len(), "{} operands of a recurrent layer", operands.len());
+        for (value, shape) in operands.iter().zip(shapes) {
+            let given = self.ty(*value).clone();
+            let fits = given.dtype == ty.dtype && given.rank() == shape.len();
+            ensure!(fits, "{given} where {} is wanted", TensorType { dtype: ty.dtype, shape });
+            for (own, wanted) in given.shape.iter().zip(&shape) {
+                self.require_same(own, wanted)?;
+            }
+        }
+        let results = own.result_shapes(steps, batch).into_iter();
+        let types = results.map(|shape| TensorType { dtype: ty.dtype, shape }).collect();
+        Ok(self.push(Op::Recurrent(own), &operands, types))
     }
 
     /// Where values would be inserted into sorted rows.

@@ -59,6 +59,7 @@ impl<'a> Parser<'_, 'a> {
             },
             "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
             "fourier" => Op::Fourier(self.cursor.fourier()?),
+            "recurrent" => Op::Recurrent(self.cursor.recurrent()?),
             "extern" => Op::Extern(self.cursor.extern_call()?),
             "all_reduce" | "all_gather" | "reduce_scatter" | "all_to_all" | "broadcast" => {
                 Op::Collective(self.cursor.collective(name)?)

@@ -192,6 +192,7 @@ impl Printer {
             }
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
             Op::Fourier(fourier) => format!(" {}", fourier.text()),
+            Op::Recurrent(own) => format!(" {}", own.text()),
             Op::Extern(call) => format!(" {}", extern_text(call)),
             Op::Collective(own) => format!(" {}", collective_text(own)),
             Op::Conv(conv) => conv_text(conv),

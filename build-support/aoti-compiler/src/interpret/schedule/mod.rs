@@ -14,7 +14,7 @@ use super::error::EvalError;
 use super::index::Symbols;
 use super::run::check_guard;
 use super::tensor::{Lanes, Tensor};
-use super::{contract, fourier, matrices, movement, order, reduce};
+use super::{contract, fourier, matrices, movement, order, recurrent, reduce};
 use crate::graph::{Part, SymbolSource};
 use crate::loops::{
     BufferId, Convolution, Elsewhere, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp,
@@ -338,6 +338,14 @@ impl Machine<'_> {
                 };
                 let x = self.shaped(rows.inputs[0], sizes(fourier.operand())?)?;
                 vec![fourier::transform(fourier, &x, sizes(fourier.result())?)]
+            }
+            RowOp::Recurrent(own) => {
+                let shapes = own.operand_shapes(&rows.length, &rows.outer);
+                let operands = rows.inputs.iter().zip(shapes);
+                let operands = operands
+                    .map(|(buffer, shape)| self.shaped(*buffer, self.symbols.sizes(&shape)?))
+                    .collect::<Result<Vec<_>, EvalError>>()?;
+                recurrent::layer(own, &operands)?
             }
             RowOp::SearchSorted { right } => {
                 let sorted = self.shaped(rows.inputs[0], vec![outer, length])?;

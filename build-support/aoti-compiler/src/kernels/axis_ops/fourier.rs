@@ -27,9 +27,11 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
 fn fourier(rows: &RowOperation) -> &Fourier {
     match &rows.op {
         RowOp::Fourier(own) => own,
-        RowOp::Scan(_) | RowOp::Sort(_) | RowOp::SearchSorted { .. } | RowOp::Matrices(_) => {
-            unreachable!("its rows are transformed")
-        }
+        RowOp::Scan(_)
+        | RowOp::Sort(_)
+        | RowOp::SearchSorted { .. }
+        | RowOp::Matrices(_)
+        | RowOp::Recurrent(_) => unreachable!("its rows are transformed"),
     }
 }
 

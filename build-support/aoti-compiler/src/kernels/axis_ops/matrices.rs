@@ -60,7 +60,11 @@ fn launches(rows: &RowOperation, RowBlock { threads, rows: at_once }: RowBlock) 
 fn routine(rows: &RowOperation) -> Routine {
     match rows.op {
         RowOp::Matrices(routine) => routine,
-        RowOp::Scan(_) | RowOp::Sort(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => {
+        RowOp::Scan(_)
+        | RowOp::Sort(_)
+        | RowOp::SearchSorted { .. }
+        | RowOp::Fourier(_)
+        | RowOp::Recurrent(_) => {
             unreachable!("its rows are matrices")
         }
     }

@@ -1,8 +1,10 @@
-//! Operations on whole rows: running reductions, sorting, searches, routines on single matrices, Fourier transforms. An
+//! Operations on whole rows: running reductions, sorting, searches, routines on single matrices, Fourier transforms,
+//! recurrent layers. An
 //! algorithm is a file with a row of [`ALGORITHMS`].
 
 mod fourier;
 mod matrices;
+pub(crate) mod recurrent;
 mod scan;
 mod search;
 pub(crate) mod sorting;
@@ -17,8 +19,14 @@ use crate::symbolic::{Expr, Ranges};
 use crate::target::{CpuTarget, Target};
 
 /// The algorithms: one for each kind of operation.
-pub(super) static ALGORITHMS: &[&Algorithm] =
-    &[&scan::SCAN, &sorting::SORT, &search::SEARCH, &matrices::MATRICES, &fourier::FOURIER];
+pub(super) static ALGORITHMS: &[&Algorithm] = &[
+    &scan::SCAN,
+    &sorting::SORT,
+    &search::SEARCH,
+    &matrices::MATRICES,
+    &fourier::FOURIER,
+    &recurrent::RECURRENT,
+];
 
 /// What an algorithm for rows does.
 pub(crate) struct Code {
@@ -115,6 +123,7 @@ pub(super) fn algorithm(op: &RowOp) -> &'static Algorithm {
         RowOp::SearchSorted { .. } => &search::SEARCH,
         RowOp::Matrices(_) => &matrices::MATRICES,
         RowOp::Fourier(_) => &fourier::FOURIER,
+        RowOp::Recurrent(_) => &recurrent::RECURRENT,
     }
 }
 

@@ -63,7 +63,11 @@ fn most_of_block(dtype: DType) -> i64 {
 fn sorting(rows: &RowOperation) -> Sorting {
     match rows.op {
         RowOp::Sort(sorting) => sorting,
-        RowOp::Scan(_) | RowOp::SearchSorted { .. } | RowOp::Matrices(_) | RowOp::Fourier(_) => {
+        RowOp::Scan(_)
+        | RowOp::SearchSorted { .. }
+        | RowOp::Matrices(_)
+        | RowOp::Fourier(_)
+        | RowOp::Recurrent(_) => {
             unreachable!("its rows are sorted")
         }
     }

@@ -1,7 +1,7 @@
 //! What must hold for a kernel to stay within its buffers: expressions that are never negative, over sizes and axes.
 
 use crate::fourier::{Fourier, Plan};
-use crate::graph::{Conv, Part, Routine};
+use crate::graph::{Conv, Part, Recurrent, Routine};
 use crate::loops::{
     Access, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest,
     Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
@@ -313,6 +313,9 @@ impl Goals<'_> {
         if let RowOp::Fourier(fourier) = rows.op {
             return self.fourier(&fourier, rows);
         }
+        if let RowOp::Recurrent(own) = rows.op {
+            return self.recurrent(&own, rows);
+        }
         let searched = matches!(rows.op, RowOp::SearchSorted { .. });
         let along = |length: &Expr| &rows.outer * length;
         let whole = &along(&rows.length) * &rows.inner;
@@ -326,7 +329,11 @@ impl Goals<'_> {
         }
         let results = match rows.op {
             RowOp::Sort(sorting) => &along(&sorting.results(&rows.length)) * &rows.inner,
-            RowOp::Scan(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) | RowOp::Matrices(_) => sizes(1),
+            RowOp::Scan(_)
+            | RowOp::SearchSorted { .. }
+            | RowOp::Fourier(_)
+            | RowOp::Recurrent(_)
+            | RowOp::Matrices(_) => sizes(1),
         };
         for buffer in &rows.outputs {
             self.fills(*buffer, &results);
@@ -364,6 +371,20 @@ impl Goals<'_> {
         self.fills(*x, &of_row(fourier.operand()));
         self.fills(*roots, &Expr::int(Plan::of(fourier, rows.dtype).root_count()));
         self.fills(*out, &of_row(fourier.result()));
+    }
+
+    fn recurrent(&mut self, own: &Recurrent, rows: &RowOperation) {
+        let (operands, results) =
+            (own.operand_shapes(&rows.length, &rows.outer), own.result_shapes(&rows.length, &rows.outer));
+        let fits = (rows.inputs.len(), rows.outputs.len()) == (operands.len(), results.len());
+        if !fits || !rows.inner.is(own.hidden) {
+            rows.inputs.iter().for_each(|buffer| self.operand(*buffer, Expr::int(-1), &[]));
+            return;
+        }
+        let buffers = rows.inputs.iter().chain(&rows.outputs);
+        for (buffer, shape) in buffers.zip(operands.iter().chain(&results)) {
+            self.fills(*buffer, &Expr::product(shape));
+        }
     }
 
     fn fills(&mut self, buffer: BufferId, count: &Expr) {

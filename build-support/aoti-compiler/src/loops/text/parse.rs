@@ -336,6 +336,7 @@ impl Parser<'_, '_> {
     fn rows(&mut self) -> Result<RowOperation, SyntaxError> {
         let op = match self.cursor.word()? {
             "fourier" => RowOp::Fourier(self.cursor.fourier()?),
+            "recurrent" => RowOp::Recurrent(self.cursor.recurrent()?),
             "sort" => RowOp::Sort(Sorting {
                 descending: self.cursor.eat_word("descending"),
                 run: self.count("runs")?,

@@ -345,6 +345,7 @@ fn sorting_text(sorting: &Sorting) -> String {
 fn row_operation(rows: &RowOperation) -> String {
     let op = match &rows.op {
         RowOp::Fourier(fourier) => &format!("fourier {}", fourier.text()),
+        RowOp::Recurrent(own) => &format!("recurrent {}", own.text()),
         RowOp::Scan(op) => op.name(),
         RowOp::Sort(sorting) => &sorting_text(sorting),
         RowOp::SearchSorted { right: false } => "searchsorted",
