@@ -87,7 +87,7 @@ mod with_compiler {
     pub use crate::manifest::{Architectures, BuildSettings, Manifest, operators_of_project};
     pub use crate::model::{
         Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Samples, Tf32, TypicalSizes, Weights,
-        default_architectures, default_levels,
+        WeightsType, default_architectures, default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};
     pub use crate::pipeline::{Vendored, VendoredObject};

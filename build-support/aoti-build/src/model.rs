@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
+pub use aoti_compiler::compile::WeightsType;
 use aoti_compiler::cost::Rates;
-use aoti_compiler::frontend::ModelFile;
+use aoti_compiler::frontend::{InputShape, ModelFile};
 use aoti_compiler::json_words;
 use aoti_compiler::names;
 pub use aoti_compiler::passes::rename::Names;
@@ -101,6 +102,8 @@ pub struct Model {
     pub weights: Weights,
     /// Whether the library takes other weights by name although it has its own; one with external weights always does.
     pub named_weights: bool,
+    /// What the weights of large products are stored in.
+    pub weights_type: WeightsType,
     /// What kind of library is made.
     pub link: LinkKind,
     /// Whether it runs on processors.
@@ -117,6 +120,8 @@ pub struct Model {
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
+    /// Shapes of inputs that go before those of its file, by name.
+    pub shapes: BTreeMap<String, InputShape>,
     /// Sizes of its open dimensions that are typical, which its kernels are tuned for.
     pub sizes: Vec<TypicalSizes>,
     /// How its kernels are run.
@@ -129,7 +134,7 @@ pub struct Model {
     pub samples: Option<Samples>,
 }
 
-/// A safetensors file with sample inputs and outputs of a model.
+/// A file with samples of a model: a safetensors file with inputs and outputs, or the model's own archive with inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Samples {
     /// The file.
@@ -148,6 +153,7 @@ impl Model {
             package: String::new(),
             weights: Weights::Embed,
             named_weights: false,
+            weights_type: WeightsType::Own,
             link: LinkKind::Static,
             cpu: true,
             levels: Vec::new(),
@@ -156,6 +162,7 @@ impl Model {
             libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
+            shapes: BTreeMap::new(),
             sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
@@ -203,6 +210,13 @@ impl Model {
     #[must_use]
     pub fn named_weights(mut self, named: bool) -> Model {
         self.named_weights = named;
+        self
+    }
+
+    /// What the weights of large products are stored in: `weights-type` of the manifest.
+    #[must_use]
+    pub fn weights_type(mut self, weights: WeightsType) -> Model {
+        self.weights_type = weights;
         self
     }
 
@@ -259,9 +273,18 @@ impl Model {
         self
     }
 
-    /// Looks for samples beside the model, which belongs to the package in this folder.
+    /// Shapes of inputs, by name, where an ONNX file leaves them open: `shapes` of the manifest.
+    #[must_use]
+    pub fn shapes<N: Into<String>>(mut self, shapes: impl IntoIterator<Item = (N, InputShape)>) -> Model {
+        self.shapes = shapes.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
+        self
+    }
+
+    /// Looks for samples beside the model, which belongs to the package in this folder, and else in its own file.
     pub(crate) fn find_samples(&mut self, package: &Path) {
-        let path = self.path.with_extension("safetensors");
+        let beside = self.path.with_extension("safetensors");
+        let own = self.programs.is_empty() && self.path.extension().is_some_and(|it| it == "pt2");
+        let path = if own && !beside.is_file() { self.path.clone() } else { beside };
         let from_package = path.strip_prefix(package).ok().map(Path::to_owned);
         self.samples = (self.test && path.is_file()).then_some(Samples { path, from_package });
     }
@@ -278,6 +301,7 @@ impl Model {
             .with_package(&*self.package)
             .with_embedded_weights(self.weights == Weights::Embed)
             .with_named_weights(self.named_weights || self.weights == Weights::External)
+            .with_weights_type(self.weights_type)
             .with_tf32(self.tf32.unwrap_or_default())
             .with_libraries(self.libraries.clone())
             .with_names(self.all_names())
@@ -292,7 +316,7 @@ impl Model {
     pub(crate) fn read(&self) -> Result<ModelFile, (PathBuf, io::Error)> {
         let read = |path: &Path| files::model_file(path).map_err(|source| (path.to_owned(), source));
         if self.programs.is_empty() {
-            return read(&self.path);
+            return Ok(ModelFile { shapes: self.shapes.clone(), ..read(&self.path)? });
         }
         let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
         Ok(ModelFile::of_programs(self.programs.iter().map(program).collect::<Result<_, _>>()?))
@@ -311,7 +335,8 @@ impl Model {
             files.push(path.to_owned());
             files.extend(files::beside(path));
         }
-        files.extend(self.samples.iter().map(|samples| samples.path.clone()));
+        let samples = self.samples.iter().map(|samples| &samples.path);
+        files.extend(samples.filter(|path| **path != self.path).cloned());
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());
             files.extend(headers_beside(path));

@@ -20,6 +20,7 @@ use crate::loops::Program;
 use crate::loops::bounds::{self, OutOfBounds};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
+pub use crate::passes::WeightsType;
 use crate::passes::rename::{Names, rename};
 use crate::schedule::{self, Explanation, Schedule, Setting, TuningStage, schedule};
 use crate::symbolic::{RangeTable, Symbol};
@@ -48,6 +49,8 @@ pub struct Options {
     /// Whether the library takes other weights by their names in the program, and does to them what the compiler did
     /// to those of the model file.
     pub named_weights: bool,
+    /// What the weights of large products are stored in; those that a run may replace stay as they are.
+    pub weights_type: WeightsType,
     /// Names that go before the program's own.
     pub names: Names,
     /// What of `f32` may be multiplied as TF32 on GPUs that can.
@@ -88,6 +91,8 @@ fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
         if options.gpus.is_empty() { passes::unroll_recurrent(graph, &|_, _, _| false).0 } else { graph };
     // One graph serves all targets, and GPUs have no code for products of bytes.
     let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
+    let graph = passes::narrow_lookups(graph);
+    let graph = passes::narrow_weights(graph, options.weights_type);
     let mut graph = passes::optimize(passes::fold_groups(graph));
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
@@ -143,6 +148,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = passes::store_gemv_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
+    let own = passes::whole_sorts(own, target);
     let mut lowered = lower(&own, target, &mut questions);
     bounds::enforce_bounds(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");

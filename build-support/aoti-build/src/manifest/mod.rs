@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aoti_compiler::frontend::InputShape;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
 use crate::locate::Spot;
 use crate::lock;
 use crate::model::{
-    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights,
+    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights, WeightsType,
 };
 use crate::operators::Operator;
 use crate::problem::Problems;
@@ -109,12 +110,14 @@ struct RawModel {
     programs: Option<Vec<Program>>,
     weights: Weights,
     named_weights: Option<bool>,
+    weights_type: WeightsType,
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,
     /// The table's where it has none.
     tf32: Option<Tf32>,
     names: Names,
+    shapes: BTreeMap<String, InputShape>,
     sizes: Vec<TypicalSizes>,
     /// Whether samples beside it make a test.
     test: bool,

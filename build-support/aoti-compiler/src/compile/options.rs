@@ -1,6 +1,6 @@
 //! What is usual of a compilation, and how a caller says what is not.
 
-use super::Options;
+use super::{Options, WeightsType};
 use crate::cost::Rates;
 use crate::frontend::torch::custom::Operator;
 use crate::passes::rename::Names;
@@ -18,6 +18,7 @@ impl Options {
             gpus: vec![],
             embed_weights: true,
             named_weights: false,
+            weights_type: WeightsType::default(),
             names: Names::default(),
             tf32: Tf32::default(),
             libraries: vec![],
@@ -57,6 +58,12 @@ impl Options {
     #[must_use]
     pub fn with_named_weights(self, named_weights: bool) -> Options {
         Options { named_weights, ..self }
+    }
+
+    /// With the type that the weights of large products are rounded to.
+    #[must_use]
+    pub fn with_weights_type(self, weights_type: WeightsType) -> Options {
+        Options { weights_type, ..self }
     }
 
     /// With names that go before the program's own.

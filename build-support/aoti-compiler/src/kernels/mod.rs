@@ -11,7 +11,7 @@ pub(crate) mod axis_ops;
 pub(crate) mod conv;
 mod extern_call;
 pub(crate) mod gemm;
-mod index_width;
+pub(crate) mod index_width;
 pub mod launch;
 pub(crate) mod mapped;
 pub mod mapping;

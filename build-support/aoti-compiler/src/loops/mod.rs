@@ -320,8 +320,10 @@ pub struct Sorting {
     pub run: Option<i64>,
     /// Elements of the runs that are in order already, several of which are one run; nothing is without.
     pub merged: Option<i64>,
-    /// How many of the first of each run are results; all without.
+    /// Where the results of each run end, counted from its first; all are results without.
     pub kept: Option<i64>,
+    /// How many of the first are no results: of whole rows, which processors sort.
+    pub skipped: i64,
 }
 
 impl Sorting {
@@ -329,7 +331,7 @@ impl Sorting {
     pub fn results(&self, length: &Expr) -> Expr {
         match (self.run, self.kept) {
             (_, None) => length.clone(),
-            (None, Some(kept)) => Expr::int(kept),
+            (None, Some(kept)) => Expr::int(kept - self.skipped),
             (Some(run), Some(kept)) => Expr::int(
                 length.as_int().map_or(-1, |length| length / run * kept.min(run) + kept.min(length % run)),
             ),

@@ -9,11 +9,16 @@ use crate::target::Target;
 
 impl<'a> Scope<'a> {
     /// On GPUs as many kernels as it takes.
-    pub(super) fn sort(&mut self, node: &'a Node, axis: usize, descending: bool, kept: Option<i64>) {
+    pub(super) fn sort(
+        &mut self,
+        node: &'a Node,
+        axis: usize,
+        (descending, kept, skipped): (bool, Option<i64>, i64),
+    ) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let passes = match self.target {
             Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, kept),
-            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept }],
+            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept, skipped }],
         };
         let places = sorting::places(&ty.shape[axis]);
         let (outer, inner) = (Expr::product(&ty.shape[..axis]), Expr::product(&ty.shape[axis + 1..]));

@@ -204,6 +204,9 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decis
         program.number_kernels();
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
+    if target.fills_lanes() {
+        each_nest(program, &mut |nest| axes::fill_lanes(nest, ranges));
+    }
     share_launches(program, on, questions);
     row_cache::hold_rows(program, ranges, target, questions);
     explanations

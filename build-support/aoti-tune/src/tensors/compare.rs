@@ -91,6 +91,18 @@ pub fn all(
     (distance, first)
 }
 
+/// The differences of all floating-point outputs, as a part of what is expected: root mean squares of both.
+pub fn apart(found: &[DynTensor], expected: &[DynTensor]) -> f64 {
+    let (mut errors, mut sizes) = (0.0, 0.0);
+    for (found, expected) in found.iter().zip(expected).filter(|(found, _)| found.dtype().is_float()) {
+        for (a, b) in values(found).into_iter().zip(values(expected)).filter(|(a, b)| (a - b).is_finite()) {
+            errors += (a - b) * (a - b);
+            sizes += b * b;
+        }
+    }
+    if errors == 0.0 { 0.0 } else { (errors / sizes).sqrt() }
+}
+
 /// The exact elements of an output, and how far from them a result may be.
 fn truth(exact: Exact<'_>, index: usize, expected: &DynTensor) -> Result<(Vec<f64>, f64), String> {
     let output = exact.outputs.get(index).filter(|output| output.sizes() == expected.sizes());

@@ -30,6 +30,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, l
         vector: Some(vector),
         earlier: Earlier::OneLane,
         width: "lanes.width",
+        positions: None,
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)

@@ -202,6 +202,7 @@ impl Printer<'_> {
             vector,
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
+            positions: None,
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: self.teams.rows == Rows::Registers,
         }

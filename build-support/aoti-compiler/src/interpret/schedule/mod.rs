@@ -280,6 +280,7 @@ impl Machine<'_> {
         let runs = order::Runs {
             length: count(sorting.run),
             kept: count(sorting.kept),
+            skipped: usize::try_from(sorting.skipped).unwrap_or(0),
             descending: sorting.descending,
         };
         let x = self.shaped(rows.inputs[0], sizes.clone())?;

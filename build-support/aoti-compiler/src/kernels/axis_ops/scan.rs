@@ -10,9 +10,9 @@ use crate::symbolic::Ranges;
 
 pub(crate) static SCAN: Algorithm = Algorithm {
     word: "rows.scan",
-    version: 1,
+    version: 2,
     description: "running reductions of rows",
-    headers: |_| &["rows.h"],
+    headers: |_| &["scan.h"],
     code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
         processors: call,

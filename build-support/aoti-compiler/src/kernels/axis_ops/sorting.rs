@@ -15,7 +15,7 @@ use crate::symbolic::{Expr, NoRanges, Ranges};
 
 pub(crate) static SORT: Algorithm = Algorithm {
     word: "rows.sort",
-    version: 1,
+    version: 2,
     description: "sorted rows",
     headers: |_| &["rows.h"],
     code: kernels::Code::AxisOp(Code {
@@ -137,10 +137,16 @@ fn results(rows: &AxisKernel) -> Operand {
 }
 
 fn call(rows: &AxisKernel) -> Call<Operand> {
-    let Sorting { descending, run, merged, .. } = sorting(rows);
+    let Sorting { descending, run, merged, kept, skipped } = sorting(rows);
     debug_assert!(run.is_none() && merged.is_none(), "processors sort whole rows");
     let operands = [RUN, Operand::Input(0)].into_iter().chain(RESULTS).chain(sizes(rows));
-    Call::new("sort_rows", operands.chain([results(rows)])).with([Parameter::Element, flag(descending)])
+    let parameters = [Parameter::Element, flag(descending)];
+    if kept == Some(skipped + 1) && skipped > 0 {
+        return Call::new("select_rows", operands.chain([Operand::Size(Expr::int(skipped))]))
+            .with(parameters);
+    }
+    let ends = [skipped.into(), kept.map_or(rows.length.clone(), Expr::int)];
+    Call::new("sort_rows", operands.chain(ends.map(Operand::Size))).with(parameters)
 }
 
 /// What blocks of threads call for runs that are sorted, or merged by all threads.
@@ -171,7 +177,7 @@ fn calls(rows: &AxisKernel, block: RowBlock) -> Calls {
 
 /// What a GPU does one after the other to sort rows of so many elements.
 pub(crate) fn passes(dtype: DType, length: &Expr, descending: bool, kept: Option<i64>) -> Vec<Sorting> {
-    let whole = Sorting { descending, run: None, merged: None, kept };
+    let whole = Sorting { descending, run: None, merged: None, kept, skipped: 0 };
     let most = most_of_block(dtype);
     let Some(length) = length.as_int().filter(|length| *length > most) else { return vec![whole] };
     let mut passes = vec![];
@@ -191,7 +197,7 @@ pub(crate) fn passes(dtype: DType, length: &Expr, descending: bool, kept: Option
         let merged = Some(run);
         run = run.saturating_mul(2);
         passes.push(if run < length {
-            Sorting { run: Some(run), merged, kept: None, descending }
+            Sorting { run: Some(run), merged, kept: None, ..whole }
         } else {
             Sorting { merged, ..whole }
         });

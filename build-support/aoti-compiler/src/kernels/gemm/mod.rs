@@ -1,6 +1,7 @@
 //! Matrix products. An algorithm is a file with a row of [`ALGORITHMS`].
 
 mod any;
+mod dots;
 mod general;
 mod general_units;
 pub(crate) mod group_tiles;
@@ -41,6 +42,7 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &group_tiles::GROUP_TILES,
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
+    &dots::DOTS,
     &packed_narrow::PACKED_NARROW,
     &packed::PACKED,
     &packed_units::PACKED_ON_UNITS,
@@ -179,7 +181,7 @@ impl<'a> Site<'a> {
         let [left, right] = [dtype(self.matmul.a.buffer), dtype(self.matmul.b.buffer)];
         self.sum == Some(DType::F32)
             && left == self.matmul.dtype
-            && right == DType::I8
+            && (right == DType::I8 || (right.is_narrow() && left == DType::F32))
             && self.panels(true).is_some()
     }
 

@@ -342,6 +342,7 @@ impl Parser<'_, '_> {
                 run: self.count("runs")?,
                 merged: self.count("of")?,
                 kept: self.count("first")?,
+                skipped: self.count("but")?.unwrap_or(0),
             }),
             "searchsorted" => AxisOp::SearchSorted { right: self.cursor.eat_word("right") },
             name => {

@@ -334,11 +334,12 @@ fn sorting_text(sorting: &Sorting) -> String {
     let part =
         |word: &str, count: Option<i64>| count.map_or(String::new(), |count| format!(" {word} {count}"));
     format!(
-        "sort{}{}{}{}",
+        "sort{}{}{}{}{}",
         if sorting.descending { " descending" } else { "" },
         part("runs", sorting.run),
         part("of", sorting.merged),
-        part("first", sorting.kept)
+        part("first", sorting.kept),
+        part("but", Some(sorting.skipped).filter(|skipped| *skipped > 0))
     )
 }
 

@@ -22,6 +22,27 @@ fn a_function_of_what_groups_of_channels_give_is_part_of_their_kernel() {
 }
 
 #[test]
+fn axes_too_short_for_lanes_go_on_along_those_before() {
+    let body = |size: i64| {
+        format!(
+            "input %x \"x\": f32[50, {size}]
+             input %y \"y\": f32[{size}]
+             %z: f32[50, {size}] = view %y [i1]
+             %p: f32[50, {size}] = mul %x, %z
+             output %p \"p\""
+        )
+    };
+    check(&body(3), &["nest (150) stages ()"]);
+    check(&body(5), &["nest (50, 5) stages ()"]);
+    // What is selected of each row is side by side.
+    let graph = "input %x \"x\": f32[20, 33]
+                 %v: f32[20, 1], %p: i64[20, 1] = sort %x axis 1 first 17 but 16
+                 output %v \"v\" output %p \"p\"";
+    let (program, _) = scheduled(graph);
+    assert_eq!(program.kernels.len(), 1);
+}
+
+#[test]
 fn softmax_is_one_kernel_that_keeps_its_row_local() {
     check(SOFTMAX, &["nest (s0) stages (100) () (100) () (100)"]);
     let (program, _) = scheduled(SOFTMAX);
