@@ -13,7 +13,7 @@ const FUNCTION: usize = 80;
 const FILES: &[(&str, usize)] = &[
     ("build-support/aoti-compiler/src/frontend/onnx/ops/recurrent.rs", 531),
     ("build-support/aoti-compiler/src/graph/builder/elements.rs", 522),
-    ("build-support/aoti-compiler/tests/device.rs", 518),
+    ("build-support/aoti-compiler/tests/device.rs", 512),
     ("build-support/aoti-compiler/tests/device/driver.cpp", 519),
     ("build-support/aoti-runtime/src/ffi/model.rs", 543),
     ("tests/tests/random_graphs/generate.rs", 583),
