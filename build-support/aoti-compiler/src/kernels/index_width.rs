@@ -49,7 +49,7 @@ pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> 
             exprs.push(&batches * &padded([&query.extent, &column.extent]));
         }
         // Elements of large tensors are counted in 64 bits by the templates themselves.
-        KernelKind::Rows(_) | KernelKind::Extern(_) => return IndexWidth::Wide,
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => return IndexWidth::Wide,
     }
     let mut table = RangeTable::default();
     let mut symbols = std::collections::BTreeSet::new();

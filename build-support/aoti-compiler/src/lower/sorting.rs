@@ -3,7 +3,7 @@
 use super::Scope;
 use crate::graph::Node;
 use crate::kernels::axis_ops::sorting;
-use crate::loops::{KernelKind, RowOp, RowOperation, Sorting};
+use crate::loops::{AxisKernel, AxisOp, KernelKind, Sorting};
 use crate::symbolic::Expr;
 use crate::target::Target;
 
@@ -32,8 +32,8 @@ impl<'a> Scope<'a> {
                 let values = self.temporary(ty.dtype, shape.clone(), "sorted");
                 vec![values, self.temporary(places, shape, "places")]
             };
-            let operation = RowOperation {
-                op: RowOp::Sort(*pass),
+            let operation = AxisKernel {
+                op: AxisOp::Sort(*pass),
                 dtype: ty.dtype,
                 inputs: inputs.clone(),
                 outputs: outputs.clone(),
@@ -41,7 +41,7 @@ impl<'a> Scope<'a> {
                 length,
                 inner: inner.clone(),
             };
-            self.run_kernel(Some(node), "sort", KernelKind::Rows(operation));
+            self.run_kernel(Some(node), "sort", KernelKind::AxisOp(operation));
             (inputs, length) = (outputs, results);
         }
     }

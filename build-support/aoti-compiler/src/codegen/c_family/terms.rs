@@ -291,7 +291,7 @@ impl Context<'_> {
     }
 
     fn is_own_row(&self, access: &Access) -> bool {
-        self.has_own_rows && self.parameters.is_row(access.buffer)
+        self.has_own_rows && self.parameters.is_local(access.buffer)
     }
 
     /// The address of lane 0's element.

@@ -47,7 +47,7 @@ fn softmax_is_one_kernel_that_keeps_its_row_local() {
     check(SOFTMAX, &["nest (s0) stages (100) () (100) () (100)"]);
     let (program, _) = scheduled(SOFTMAX);
     let rows =
-        program.buffers.values().filter(|buffer| matches!(buffer.storage, Storage::Row { .. })).count();
+        program.buffers.values().filter(|buffer| matches!(buffer.storage, Storage::Local { .. })).count();
     assert_eq!(rows, 1, "the exponentials stay in the worker's scratch");
 }
 
@@ -237,7 +237,7 @@ fn softmax_of_the_rows_of_a_product_keeps_its_row_in_the_scratch_of_its_template
         output %y \"y\"";
     check(body, &["matmul (3, 70, 32) then nest (3, 70) stages (32) () (32) () (32)"]);
     let rows = scheduled(body).0;
-    assert!(rows.buffers.values().any(|buffer| matches!(buffer.storage, Storage::Row { .. })));
+    assert!(rows.buffers.values().any(|buffer| matches!(buffer.storage, Storage::Local { .. })));
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_chain_of_dead_stores_goes_at_once() {
     (2..299).for_each(|k| text.push_str(&copy(k, k + 1)));
     text.push('}');
     let mut program = crate::loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-    clean::remove_dead(&mut program);
+    dead_stores::remove_dead(&mut program);
     assert_eq!(program.steps.len(), 1);
 }
 
