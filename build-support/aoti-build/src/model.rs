@@ -134,7 +134,7 @@ pub struct Model {
     pub samples: Option<Samples>,
 }
 
-/// A safetensors file with sample inputs and outputs of a model.
+/// A file with samples of a model: a safetensors file with inputs and outputs, or the model's own archive with inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Samples {
     /// The file.
@@ -280,9 +280,11 @@ impl Model {
         self
     }
 
-    /// Looks for samples beside the model, which belongs to the package in this folder.
+    /// Looks for samples beside the model, which belongs to the package in this folder, and else in its own file.
     pub(crate) fn find_samples(&mut self, package: &Path) {
-        let path = self.path.with_extension("safetensors");
+        let beside = self.path.with_extension("safetensors");
+        let own = self.programs.is_empty() && self.path.extension().is_some_and(|it| it == "pt2");
+        let path = if own && !beside.is_file() { self.path.clone() } else { beside };
         let from_package = path.strip_prefix(package).ok().map(Path::to_owned);
         self.samples = (self.test && path.is_file()).then_some(Samples { path, from_package });
     }
@@ -333,7 +335,8 @@ impl Model {
             files.push(path.to_owned());
             files.extend(files::beside(path));
         }
-        files.extend(self.samples.iter().map(|samples| samples.path.clone()));
+        let samples = self.samples.iter().map(|samples| &samples.path);
+        files.extend(samples.filter(|path| **path != self.path).cloned());
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());
             files.extend(headers_beside(path));

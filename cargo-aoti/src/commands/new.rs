@@ -51,8 +51,8 @@ pub(crate) struct Options {
     /// Name of the package; by default the folder's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Folder of the sources of cargo-aoti [default: where this program was built]
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder or git repository (a URL) of the sources of cargo-aoti [default: where this program was built]
+    #[arg(long, value_name = "FOLDER|URL")]
     sources: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -204,6 +204,9 @@ fn fill(
     let has_compiler = path.join("src/lib.rs").exists() || !is_installed;
     if !text.contains("aoti-build") {
         context.terminal.status("Note", compiler_note(has_compiler, is_installed));
+    }
+    if let Some(note) = crates.note().filter(|_| !text.contains("aoti-runtime")) {
+        context.terminal.status("Note", &note);
     }
     let is_onnx = chosen.is_some_and(|chosen| chosen.file.ends_with(".onnx"));
     let compiler = has_compiler.then_some(if is_onnx { &["onnx"][..] } else { &[] });
