@@ -260,24 +260,26 @@ AOTI_INLINE void rank_updates(Word *keys, Word *order, Word *all, I updates, con
   }
 }
 
-// Bits of a key that one pass sorts by, threads of its blocks, and updates that each of these has of a tile.
-constexpr int kDigits = 256, kKeySorters = 256, kKeysEach = 8, kSortTile = kKeySorters * kKeysEach;
+// Threads of the blocks that sort, and updates that each of these has of a tile.
+constexpr int kKeySorters = 256, kKeysEach = 8, kSortTile = kKeySorters * kKeysEach;
 
 // A pass is three launches: how often a tile has each digit (counts[digit][tile]), what comes before each tile in its digit, and
 // the places of updates. Keys(i) and order(i) are those of the pass before.
-template <class I, class Keys> AOTI_INLINE void count_digits(u32 *counts, I updates, int shift, const Keys &keys) {
-  AOTI_SHARED u32 bins[kDigits];
+// There are 2^Bits digits, as many as there are threads or more.
+template <int Bits, class I, class Keys> AOTI_INLINE void count_digits(u32 *counts, I updates, int shift, const Keys &keys) {
+  constexpr int digits = 1 << Bits;
+  AOTI_SHARED u32 bins[digits];
   const I tiles = (updates + kSortTile - 1) / kSortTile;
   for (I tile = block_index(); tile < tiles; tile += block_count()) {
-    bins[thread_index()] = 0;
+    for (int digit = thread_index(); digit < digits; digit += kKeySorters) bins[digit] = 0;
     barrier();
     AOTI_UNROLL_TIMES(8)
     for (int k = 0; k < kKeysEach; ++k) {
       const I i = tile * kSortTile + k * kKeySorters + thread_index();
-      if (i < updates) atomic_add(&bins[keys(i) >> shift & (kDigits - 1)], u32(1));
+      if (i < updates) atomic_add(&bins[keys(i) >> shift & (digits - 1)], u32(1));
     }
     barrier();
-    counts[thread_index() * tiles + tile] = bins[thread_index()];
+    for (int digit = thread_index(); digit < digits; digit += kKeySorters) counts[digit * tiles + tile] = bins[digit];
   }
 }
 // A block for each digit; totals are the counts of whole digits.
@@ -299,25 +301,32 @@ template <class I> AOTI_INLINE void sum_digits(u32 *counts, u32 *totals, I updat
   };
   scan_row<kKeySorters, u32>(tiles, load, [](u32 a, u32 b) { return a + b; }, store);
 }
-template <class Word, class I, class Keys, class Order>
+template <int Bits, class Word, class I, class Keys, class Order>
 AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *counts, const u32 *totals, I updates, int shift,
                                const Keys &keys, const Order &order) {
-  constexpr int warps = kKeySorters / kWarp;
-  AOTI_SHARED u32 placed[warps][kDigits], starts[2][kDigits];
+  constexpr int warps = kKeySorters / kWarp, digits = 1 << Bits, each = digits / kKeySorters;
+  AOTI_SHARED u32 placed[warps][digits], starts[2][digits];
   const I tiles = (updates + kSortTile - 1) / kSortTile;
   const int thread = thread_index(), lane = thread % kWarp, warp = thread / kWarp;
-  // What comes before each digit: thread by thread, as there are as many threads as digits.
-  starts[0][thread] = totals[thread];
+  // What comes before each digit.
+  const auto each_digit = [&](const auto &body) {
+    AOTI_UNROLL_TIMES(4)
+    for (int k = 0; k < each; ++k) body(k * kKeySorters + thread);
+  };
+  each_digit([&](int digit) { starts[0][digit] = totals[digit]; });
   barrier();
   int side = 0;
-  for (int distance = 1; distance < kDigits; distance *= 2) {
-    starts[1 - side][thread] = starts[side][thread] + (thread >= distance ? starts[side][thread - distance] : 0);
+  for (int distance = 1; distance < digits; distance *= 2) {
+    each_digit([&](int digit) {
+      starts[1 - side][digit] = starts[side][digit] + (digit >= distance ? starts[side][digit - distance] : 0);
+    });
     side = 1 - side;
     barrier();
   }
-  const u32 start = starts[side][thread] - totals[thread];
   for (I tile = block_index(); tile < tiles; tile += block_count()) {
-    for (int w = 0; w < warps; ++w) placed[w][thread] = 0;
+    each_digit([&](int digit) {
+      for (int w = 0; w < warps; ++w) placed[w][digit] = 0;
+    });
     barrier();
     // A warp has neighbouring updates of a tile, in order.
     const I first = tile * kSortTile + warp * (kWarp * kKeysEach) + lane;
@@ -328,8 +337,8 @@ AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *count
     AOTI_UNROLL_TIMES(8)
     for (int k = 0; k < kKeysEach; ++k) {
       const bool is_one = first + k * kWarp < updates;
-      const u32 digit = u32(own[k] >> shift & (kDigits - 1));
-      const u64 same = lanes_like<9>(digit | (is_one ? 0u : u32(kDigits)));
+      const u32 digit = u32(own[k] >> shift & (digits - 1));
+      const u64 same = lanes_like<Bits + 1>(digit | (is_one ? 0u : u32(digits)));
       const u32 before = u32(count_bits(same & ((u64(1) << lane) - 1)));
       rank[k] = placed[warp][digit] + before;
       warp_barrier();
@@ -337,18 +346,20 @@ AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *count
       warp_barrier();
     }
     barrier();
-    u32 sum = start + counts[thread * tiles + tile];
-    for (int w = 0; w < warps; ++w) {
-      const u32 count = placed[w][thread];
-      placed[w][thread] = sum;
-      sum += count;
-    }
+    each_digit([&](int digit) {
+      u32 sum = starts[side][digit] - totals[digit] + counts[digit * tiles + tile];
+      for (int w = 0; w < warps; ++w) {
+        const u32 count = placed[w][digit];
+        placed[w][digit] = sum;
+        sum += count;
+      }
+    });
     barrier();
     AOTI_UNROLL_TIMES(8)
     for (int k = 0; k < kKeysEach; ++k) {
       const I i = first + k * kWarp;
       if (i >= updates) continue;
-      const u32 place = placed[warp][own[k] >> shift & (kDigits - 1)] + rank[k];
+      const u32 place = placed[warp][own[k] >> shift & (digits - 1)] + rank[k];
       keys_out[place] = own[k], order_out[place] = order(i);
     }
     barrier();

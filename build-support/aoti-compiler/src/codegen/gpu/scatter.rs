@@ -9,7 +9,7 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::codegen::c_family::whole::{WIDEST_ACCESS, Whole};
 use crate::graph::Combine;
 use crate::kernels::mapping::{IndexWidth, Meeting, Scattering};
-use crate::kernels::nest::scatter::{DIGIT_BITS, Plan};
+use crate::kernels::nest::scatter::Plan;
 use crate::loops::scatter::PartOf;
 use crate::loops::{Access, Axis, Effect, Nest, Program, Stage, TermId};
 use crate::symbolic::{Expr, NoRanges, Symbol};
@@ -309,8 +309,8 @@ impl Printer<'_> {
 
     /// The launches that sort by one digit.
     fn pass(&self, pass: i64) -> [String; 3] {
-        let (index, word, shift) = (self.index(), self.word(), pass * DIGIT_BITS);
-        let updates = format!("{index}({})", scalar(&self.plan.updates));
+        let (index, word, shift) = (self.index(), self.word(), pass * self.plan.digit_bits);
+        let (updates, bits) = (format!("{index}({})", scalar(&self.plan.updates)), self.plan.digit_bits);
         // Lists take turns: those that the first pass writes are the first.
         let (to, from) = if pass % 2 == 0 { ("0", "1") } else { ("1", "0") };
         let (keys_to, order_to) = (format!("keys{to}"), format!("order{to}"));
@@ -324,12 +324,12 @@ impl Printer<'_> {
             format!("{lists}const auto key = [&]({index} i) {{ return {keys_from}[i]; }};\n")
         };
         let order = if first { format!("{word}(i)") } else { format!("{order_from}[i]") };
-        let count = format!("{counts}{keys}count_digits(counts, {updates}, {shift}, key);\n");
+        let count = format!("{counts}{keys}count_digits<{bits}>(counts, {updates}, {shift}, key);\n");
         let sum = format!("{counts}sum_digits(counts, totals, {updates});\n");
         let lists = self.declared(&[(&keys_to, word), (&order_to, word)]);
         let place = format!(
             "{counts}{keys}{lists}const auto order = [&]({index} i) {{ return {order}; }};\n\
-             place_updates({keys_to}, {order_to}, counts, totals, {updates}, {shift}, key, order);\n"
+             place_updates<{bits}>({keys_to}, {order_to}, counts, totals, {updates}, {shift}, key, order);\n"
         );
         [count, sum, place]
     }

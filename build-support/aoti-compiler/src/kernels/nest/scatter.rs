@@ -21,11 +21,11 @@ const MANY: i64 = 1 << 12;
 /// any case, as that takes fewer launches.
 const NARROW_ROWS: i64 = 4;
 const FEW_ELEMENTS: i64 = 1 << 20;
-/// Updates that a block ranks at a time (`kRanked`), that a block sorts at a time (`kSortTile`), and values of the digits that
-/// it sorts them by (`kDigits`), as bits.
+/// Updates that a block ranks at a time (`kRanked`), and that a block sorts at a time (`kSortTile`).
 const RANKED_AT_ONCE: i64 = constants::RANKED;
 const SORT_TILE: i64 = constants::SORT_TILE;
-pub(crate) const DIGIT_BITS: i64 = 8;
+/// Bits of a digit that updates are sorted by: more where that saves a pass.
+const DIGIT_BITS: [i64; 2] = [8, 10];
 /// Neighbouring updates that one thread adds up: fewer where there are few threads.
 const LONG_PIECE: i64 = 32;
 const SHORT_PIECE: i64 = 8;
@@ -108,8 +108,9 @@ pub(crate) struct Plan {
     pub(crate) columns: Expr,
     /// Neighbouring updates that one thread adds up.
     pub(crate) piece: i64,
-    /// Digits of the largest destination, of which all may be sorted by.
+    /// Digits of the largest destination, of which all may be sorted by, and the bits of each.
     pub(crate) passes: i64,
+    pub(crate) digit_bits: i64,
 }
 
 impl Plan {
@@ -123,8 +124,8 @@ impl Plan {
         let most = |expr: &Expr| expr.interval(&ranges).max;
         let threads = most(&updates).saturating_mul(most(&columns)) / LONG_PIECE;
         let piece = if threads >= MANY_THREADS { LONG_PIECE } else { SHORT_PIECE };
-        let passes = passes(most(&slots));
-        Plan { own, mapping: *mapping, updates, slots, columns, piece, passes }
+        let (passes, digit_bits) = passes(most(&slots));
+        Plan { own, mapping: *mapping, updates, slots, columns, piece, passes, digit_bits }
     }
 
     /// Bytes of a word.
@@ -166,7 +167,7 @@ impl Plan {
     fn pass(&self) -> [Launch; 3] {
         let tiles = Launch::of(&self.updates, SORT_TILE, Scattering::THREADS, MAX_BLOCKS);
         // Without updates there is nothing to add up.
-        let grid = &tiles.grid.minimum(&Expr::int(1)) * (1 << DIGIT_BITS);
+        let grid = &tiles.grid.minimum(&Expr::int(1)) * (1 << self.digit_bits);
         let rows = Launch { trigger: at_end_of(&grid), grid, ..tiles.clone() };
         [tiles.clone(), rows, tiles]
     }
@@ -188,8 +189,8 @@ impl Plan {
         let mut areas = vec![("keys0", list.clone()), ("order0", list.clone()), ("parts", parts)];
         if self.mapping.by == Meeting::Sorted {
             let tiles = self.updates.ceil_div(&Expr::int(SORT_TILE), &NoRanges);
-            areas.push(("counts", &tiles * (4 << DIGIT_BITS)));
-            areas.push(("totals", Expr::int(4 << DIGIT_BITS)));
+            areas.push(("counts", &tiles * (4 << self.digit_bits)));
+            areas.push(("totals", Expr::int(4 << self.digit_bits)));
             if self.passes > 1 {
                 areas.extend([("keys1", list.clone()), ("order1", list)]);
             }
@@ -217,10 +218,11 @@ impl Plan {
     }
 }
 
-/// How many digits the numbers of so many destinations have.
-fn passes(slots: i64) -> i64 {
+/// How many digits the numbers of so many destinations have, and of how many bits.
+fn passes(slots: i64) -> (i64, i64) {
     let bits = i64::from(64 - (slots.max(2) - 1).leading_zeros());
-    (bits + DIGIT_BITS - 1) / DIGIT_BITS
+    let [few, many] = DIGIT_BITS.map(|digit| ((bits + digit - 1) / digit, digit));
+    if many.0 < few.0 { many } else { few }
 }
 
 #[cfg(test)]
@@ -233,11 +235,12 @@ mod tests {
         assert_eq!(Scattering::THREADS, number("gpu/scatter.h", "kKeySorters"));
         let [ranked, rankers] = ["kRanked", "kRankers"].map(|name| number("gpu/scatter.h", name));
         assert_eq!(Scattering::THREADS, ranked * rankers);
-        assert_eq!(1 << DIGIT_BITS, number("gpu/scatter.h", "kDigits"));
+        assert!(DIGIT_BITS.iter().all(|bits| (1 << bits) % number("gpu/scatter.h", "kKeySorters") == 0));
     }
 
     #[test]
     fn destinations_have_as_few_digits_as_they_can() {
-        assert_eq!([0, 1, 256, 257, 65_536, 65_537, i64::MAX].map(passes), [1, 1, 1, 2, 2, 3, 8]);
+        let own = [0, 256, 257, 1024, 1025, 65_536, 65_537, i64::MAX].map(passes);
+        assert_eq!(own, [(1, 8), (1, 8), (1, 10), (1, 10), (2, 8), (2, 8), (2, 10), (7, 10)]);
     }
 }
