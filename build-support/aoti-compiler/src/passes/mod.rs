@@ -26,6 +26,7 @@ mod split_scans;
 mod subpixel_conv;
 #[cfg(test)]
 mod tests;
+mod tiny_products;
 mod uniform_constants;
 mod unroll_recurrent;
 mod whole_sorts;
@@ -53,6 +54,7 @@ pub(crate) use split_reductions::PARTS;
 pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
 pub use subpixel_conv::subpixel_conv;
+pub use tiny_products::tiny_products;
 pub use uniform_constants::fold_uniform_constants;
 pub use unroll_recurrent::unroll_recurrent;
 pub use whole_sorts::whole_sorts;

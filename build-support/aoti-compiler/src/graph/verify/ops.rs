@@ -85,16 +85,7 @@ impl Ctx<'_> {
                 indices.iter().try_for_each(|indices| self.index_like(indices, x))
             }
             (Op::Sort { axis, kept, skipped, .. }, [x], [values, indices]) => {
-                ensure!(*axis < x.rank(), "axis {axis} of {}", x.rank());
-                let mut of_result = (*x).clone();
-                if let Some(kept) = kept {
-                    let fits = x.shape[*axis].as_int().is_none_or(|length| *kept <= length);
-                    ensure!(*kept >= *skipped && fits, "{kept} of {} elements", x.shape[*axis]);
-                    of_result.shape[*axis] = Expr::int(*kept - *skipped);
-                }
-                ensure!(*skipped >= 0 && (*skipped == 0 || kept.is_some()), "{skipped} are skipped");
-                ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
-                self.index_like(indices, &of_result)
+                self.sort(*axis, (*kept, *skipped), x, [values, indices])
             }
             (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
@@ -368,6 +359,25 @@ impl Ctx<'_> {
         let kept: Vec<Expr> = kept.map(|(_, size)| size.clone()).collect();
         ensure!(self.same_shape(&kept, &out.shape), "the result is {out}, the operand {x}");
         Ok(())
+    }
+
+    fn sort(
+        &self,
+        axis: usize,
+        (kept, skipped): (Option<i64>, i64),
+        x: &TensorType,
+        [values, indices]: [&TensorType; 2],
+    ) -> Check {
+        ensure!(axis < x.rank(), "axis {axis} of {}", x.rank());
+        let mut of_result = x.clone();
+        if let Some(kept) = kept {
+            let fits = x.shape[axis].as_int().is_none_or(|length| kept <= length);
+            ensure!(kept >= skipped && fits, "{kept} of {} elements", x.shape[axis]);
+            of_result.shape[axis] = Expr::int(kept - skipped);
+        }
+        ensure!(skipped >= 0 && (skipped == 0 || kept.is_some()), "{skipped} are skipped");
+        ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
+        self.index_like(indices, &of_result)
     }
 
     fn matmul(&self, a: &TensorType, b: &TensorType, out: &TensorType) -> Check {

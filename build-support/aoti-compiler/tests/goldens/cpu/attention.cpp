@@ -249,6 +249,7 @@ void k_biasedy(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2
 // Kernels of the model `attention`, written by cargo-aoti.
 #include "aoti/nest.h"
 #include "aoti/gemm.h"
+#include "aoti/dots.h"
 #include "aoti/attention.h"
 
 #include "kernels.h"
@@ -313,7 +314,7 @@ void k_decodep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
         const auto t5 = select(t1, t3, v4);
         store(lanes, out0 + (1200 * i0 + 300 * i1 + i3), t5);
       };
-      gemm_general<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (33088), epilogue);
+      gemm_dots(0, m, 0, gemm_panels(n), n, k, a, b, nullptr, epilogue);
     }
   });
 }
@@ -482,7 +483,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
           });
         }
       };
-      gemm_general<3>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (10176) + 192, epilogue, [&](i64 first, i64 last) AOTI_LAMBDA { row_epilogue(first, last, run.scratch + worker * (10176)); });
+      gemm_dots(0, m, 0, gemm_panels(n), n, k, a, b, nullptr, epilogue, [&](i64 first, i64 last) AOTI_LAMBDA { row_epilogue(first, last, run.scratch + worker * (192)); });
     }
   });
 }

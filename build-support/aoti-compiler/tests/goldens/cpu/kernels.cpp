@@ -5,6 +5,7 @@
 #include "aoti/conv.h"
 #include "aoti/contract_any.h"
 #include "aoti/rows.h"
+#include "aoti/scan.h"
 
 #define AOTI_JOIN_(a, b) a##_##b
 #define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)
@@ -341,12 +342,12 @@ static AOTI_NOINLINE void k_halfway(const Run &run, const f16 *in0, f16 *out0) {
 
 static AOTI_NOINLINE void k_sorted(const Run &run, const f32 *in0, f32 *out0, i64 *out1) {
   (void)run;
-  sort_rows<f32, true>(run, in0, out0, out1, 12, 260, 1, 260);
+  sort_rows<f32, true>(run, in0, out0, out1, 12, 260, 1, 0, 260);
 }
 
 static AOTI_NOINLINE void k_ascending(const Run &run, const f32 *in0, f32 *out0, i64 *out1) {
   (void)run;
-  sort_rows<f32, false>(run, in0, out0, out1, 12, 260, 1, 260);
+  sort_rows<f32, false>(run, in0, out0, out1, 12, 260, 1, 0, 260);
 }
 
 static AOTI_NOINLINE void k_found(const Run &run, const f32 *in0, const f32 *in1, i64 *out0) {

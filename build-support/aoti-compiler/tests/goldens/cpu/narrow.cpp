@@ -1,6 +1,7 @@
 // Kernels of the model `narrow`, written by cargo-aoti.
 #include "aoti/nest.h"
 #include "aoti/gemm.h"
+#include "aoti/dots.h"
 #include "aoti/contract_any.h"
 
 #define AOTI_JOIN_(a, b) a##_##b
@@ -214,7 +215,7 @@ static AOTI_NOINLINE void k_half(const Run &run, const f32 *in0, const f32 *in1,
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_general<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (9408), epilogue);
+    gemm_dots(m0, m1, p0, p1, n, k, a, b, nullptr, epilogue);
   });
 }
 
@@ -261,7 +262,6 @@ extern "C" int64_t AOTI_LEVEL_NAME(aoti_narrow_scratch)(const int64_t *symbols, 
   bytes = max_i64(bytes, threads * (832));
   bytes = max_i64(bytes, threads * (2688));
   bytes = max_i64(bytes, threads * (5824));
-  bytes = max_i64(bytes, threads * (9408));
   bytes = max_i64(bytes, threads * (9984));
   bytes = max_i64(bytes, threads * (10496));
   bytes = max_i64(bytes, threads * (25024));
