@@ -181,8 +181,8 @@ pub(crate) enum Command {
     #[command(name = "__run-case", hide = true)]
     RunCase(run_case::Arguments),
     /// The process in which candidates run
-    #[command(name = "__candidates", hide = true)]
-    TuneHelper(crate::tune::helper::Arguments),
+    #[command(name = aoti_tune::worker::COMMAND, hide = true)]
+    TuneWorker,
 }
 
 impl Command {
@@ -210,7 +210,7 @@ impl Command {
             | Command::Man(_)
             | Command::Script(_)
             | Command::RunCase(_)
-            | Command::TuneHelper(_) => false,
+            | Command::TuneWorker => false,
         }
     }
 }

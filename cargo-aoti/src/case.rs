@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::compare::{Tolerance, Tolerances};
+use aoti_tune::tensors::compare::{Tolerance, Tolerances};
 
 /// Format of a model file.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

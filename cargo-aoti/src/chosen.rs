@@ -105,21 +105,13 @@ impl Chosen {
         gpus: Vec<String>,
         numerics: Numerics,
     ) -> Result<Options, Failure> {
-        Ok(Options {
-            name: self.model.name.clone(),
-            package: String::new(),
-            levels,
-            gpus,
-            embed_weights: true,
-            named_weights: false,
-            weights_type: numerics.weights,
-            tf32: numerics.tf32,
-            libraries: numerics.libraries,
-            names: self.model.names.clone(),
-            records: Default::default(),
-            rates: None,
-            operators: self.operators()?,
-        })
+        Ok(Options::new(&*self.model.name, levels)
+            .with_gpus(gpus)
+            .with_weights_type(numerics.weights)
+            .with_tf32(numerics.tf32)
+            .with_libraries(numerics.libraries)
+            .with_names(self.model.names.clone())
+            .with_operators(self.operators()?))
     }
 }
 

@@ -18,7 +18,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
 use crate::files;
-use crate::lock::Usable;
+use crate::lock::ApplicableRecords;
 use crate::operators::{Operator, headers_beside};
 
 /// Where the weights of a model lie.
@@ -282,23 +282,19 @@ impl Model {
         &self,
         levels: Vec<String>,
         gpus: Vec<String>,
-        Usable { records, rates, .. }: Usable,
+        ApplicableRecords { records, rates, .. }: ApplicableRecords,
     ) -> Result<compile::Options, Error> {
-        Ok(compile::Options {
-            name: self.name.clone(),
-            package: self.package.clone(),
-            levels,
-            gpus,
-            embed_weights: self.weights == Weights::Embed,
-            named_weights: self.named_weights || self.weights == Weights::External,
-            weights_type: self.weights_type,
-            tf32: self.tf32.unwrap_or_default(),
-            libraries: self.libraries.clone(),
-            names: self.all_names(),
-            records,
-            rates,
-            operators: self.compiled_operators()?,
-        })
+        Ok(compile::Options::new(&*self.name, levels)
+            .with_gpus(gpus)
+            .with_package(&*self.package)
+            .with_embedded_weights(self.weights == Weights::Embed)
+            .with_named_weights(self.named_weights || self.weights == Weights::External)
+            .with_weights_type(self.weights_type)
+            .with_tf32(self.tf32.unwrap_or_default())
+            .with_libraries(self.libraries.clone())
+            .with_names(self.all_names())
+            .with_measurements(records, rates)
+            .with_operators(self.compiled_operators()?))
     }
 
     /// The content of its files.

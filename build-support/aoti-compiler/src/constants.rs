@@ -65,6 +65,9 @@ pub(crate) const UNIT_LEAST_ROWS: i64 = 48;
 /// `kScoreKeys` of `gpu/attention.h`.
 pub(crate) const SCORE_KEYS: i64 = 32;
 
+/// `kRecurrentThreads` of `gpu/recurrent.h`.
+pub(crate) const RECURRENT_THREADS: i64 = 256;
+
 /// `kComputers` of `gpu/roles.h`.
 pub(crate) const COMPUTERS: i64 = 256;
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
-use aoti_compiler::compile::{self, Emit, Options};
+use aoti_compiler::compile::{self, Emit};
 use aoti_compiler::names;
 use aoti_compiler::schedule::Explanation;
 use aoti_compiler::target::GpuTarget;
@@ -96,8 +96,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let numerics = arguments.rounding.or(chosen.numerics());
     let levels = arguments.level.iter().cloned();
     let (gpus, levels) = levels.partition(|level| GpuTarget::named(level).is_some());
-    let options =
-        Options { named_weights: arguments.named_weights, ..chosen.options(levels, gpus, numerics)? };
+    let options = chosen.options(levels, gpus, numerics)?.with_named_weights(arguments.named_weights);
     if arguments.choices {
         return choices::run(model, chosen.path(), &options, output);
     }

@@ -119,21 +119,8 @@ fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
     let declared = operators_of_project(project)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     let identifier = aoti_build::Model::new(&name, &path).identifier();
-    let options = compile::Options {
-        name: name.clone(),
-        package: String::new(),
-        levels: Vec::new(),
-        gpus: Vec::new(),
-        embed_weights: true,
-        named_weights: false,
-        weights_type: Default::default(),
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: declared.iter().map(Operator::read).collect::<Result<_, _>>()?,
-    };
+    let operators = declared.iter().map(Operator::read).collect::<Result<_, _>>()?;
+    let options = compile::Options::new(&*name, [""; 0]).with_operators(operators);
     let bundle =
         compile::compile(model, &options).map_err(|diagnostics| declare_first(diagnostics, project))?;
     let functions = functions(&declared, &options.operators);

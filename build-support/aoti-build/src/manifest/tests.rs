@@ -348,8 +348,8 @@ fn toolchains_of_a_project_are_read_with_the_folder_of_their_manifest() {
     );
     let table = serde_json::json!({ "aoti": { "cuda": ["sm_80", "native"], "rocm": ["gfx90a"] } });
     let file = folder.path().join("Cargo.toml");
-    let wishes = Wishes::of_metadata(&file, &table, &file, &Value::Null).unwrap();
-    let asked = wishes.requirements(&Target::new("aarch64-unknown-linux-gnu"));
+    let settings = BuildSettings::of_metadata(&file, &table, &file, &Value::Null).unwrap();
+    let asked = settings.requirements(&Target::new("aarch64-unknown-linux-gnu"));
     let asked: Vec<_> = asked.iter().map(|one| (one.device.as_str(), one.levels.join(" "))).collect();
     let expected = [("cpu", ""), ("cuda", "sm_80 native"), ("rocm", "gfx90a")];
     assert_eq!(asked, expected.map(|(device, levels)| (device, levels.to_owned())));

@@ -223,7 +223,7 @@ fn choose(graph: &Graph, producers: &[Option<usize>], growth: u64) -> BTreeSet<u
 
 /// Operands that are copied on every run where they are not buffers already.
 fn needs_buffer(op: &Op, position: usize) -> bool {
-    matches!((op, position), (Op::Conv(_), _) | (Op::Gather(_), 0))
+    matches!((op, position), (Op::Conv(_) | Op::Recurrent(_), _) | (Op::Gather(_), 0))
 }
 
 /// Which values depend on constants only, with fixed sizes.
@@ -262,7 +262,7 @@ fn is_pure(op: &Op) -> bool {
         OpClass::View(coords) | OpClass::Pad(coords) => coords.iter().all(fixed),
         OpClass::Gather(coords) | OpClass::Scatter(coords) => coords.iter().all(fixed_coord),
         // The last bits of a transform depend on the processor.
-        OpClass::AxisOp => !matches!(op, Op::Fourier(_)),
+        OpClass::AxisOp => !matches!(op, Op::Fourier(_) | Op::Recurrent(_)),
         OpClass::Elementwise | OpClass::Concat | OpClass::Reduction(_) | OpClass::Contraction => true,
         OpClass::Opaque(_) | OpClass::Effect | OpClass::Control => false,
     }

@@ -27,6 +27,8 @@ mod subpixel_conv;
 #[cfg(test)]
 mod tests;
 mod uniform_constants;
+mod unroll_recurrent;
+mod whole_sorts;
 mod widen;
 
 pub(crate) use byte_products::byte_operands;
@@ -52,6 +54,8 @@ pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
 pub use subpixel_conv::subpixel_conv;
 pub use uniform_constants::fold_uniform_constants;
+pub use unroll_recurrent::unroll_recurrent;
+pub use whole_sorts::whole_sorts;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};

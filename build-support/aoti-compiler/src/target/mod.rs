@@ -216,6 +216,15 @@ impl Target {
         }
     }
 
+    /// Whether lanes along an axis too short for them are worth a quotient and a remainder, so that they go on along the axis
+    /// before it.
+    pub fn fills_lanes(&self) -> bool {
+        match self {
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
+        }
+    }
+
     /// Elements up to which kernels that have nothing to do with each other become one, as starting one costs more than its
     /// work.
     pub fn launch_elements(&self) -> i64 {

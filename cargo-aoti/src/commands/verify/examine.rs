@@ -19,7 +19,8 @@ use crate::case::{Case, Format, Reference, Terms};
 use crate::failure::Failure;
 use crate::memory;
 use crate::single;
-use crate::tensors::{compare, file, flat};
+use crate::tensors::file;
+use aoti_tune::tensors::{compare, flat};
 
 pub(super) struct Examiner {
     pub(super) session: Session,
@@ -155,14 +156,14 @@ impl Examiner {
         let made = self.session.harness(&single.built, program.linking, &path);
         made.map_err(|error| (Stage::Compile, error.to_string()))?;
         let given = file::read(&case.inputs()).map_err(said(Stage::Run))?;
-        flat::write(&inputs, &given).map_err(said(Stage::Run))?;
+        flat::write(&inputs, &given).map_err(Failure::from).map_err(said(Stage::Run))?;
         let mut words = program.runner.iter().cloned().chain([path.into_os_string()]);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words).arg(inputs).arg(&outputs);
         command.args([self.threads, program.callers].map(|number| number.to_string()));
         command.envs(SANITIZER_OPTIONS);
         self.run(command, outcome, folder)?;
-        flat::read(&outputs).map_err(said(Stage::Compare))
+        flat::read(&outputs).map_err(Failure::from).map_err(said(Stage::Compare))
     }
 
     /// This program as the process that runs a case.

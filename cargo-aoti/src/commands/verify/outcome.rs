@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::print;
 use crate::case::Case;
-use crate::tensors::compare::Distance;
+use aoti_tune::tensors::compare::Distance;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Status {

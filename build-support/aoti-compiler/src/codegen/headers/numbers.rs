@@ -26,6 +26,7 @@ const USED: &[(&str, &str)] = &[
     ("gemm_units.h", "kUnitDepth"),
     ("gemm_units.h", "kUnitLeastRows"),
     ("gpu/attention.h", "kScoreKeys"),
+    ("gpu/recurrent.h", "kRecurrentThreads"),
     ("gpu/roles.h", "kComputers"),
     ("gpu/roles.h", "kCopiers"),
     ("gpu/roles.h", "kPiecePlaces"),

@@ -183,6 +183,7 @@ impl Look<'_> {
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)
+            | Op::Recurrent(_)
             | Op::Extern(_)
             | Op::Collective(_)
             | Op::MatMul
