@@ -43,7 +43,7 @@ impl Builder {
     /// Reads `[package.metadata.aoti]` of the package, else the workspace's table.
     ///
     /// # Errors
-    /// All problems of the table; [`Error::NoCargo`] outside a build script.
+    /// [`Error::NoCargo`] outside a build script. Problems of the table are told to cargo, and end the script.
     pub fn from_manifest() -> Result<Builder, Error> {
         Builder::for_script(Environment::capture(), system::parent())
     }
@@ -185,7 +185,7 @@ impl Builder {
     /// Builds the models and tells cargo where they are.
     ///
     /// # Errors
-    /// Everything found in all models, as one error.
+    /// What goes wrong with tools and files. Everything found in the models is told to cargo, and ends the script.
     pub fn build(mut self) -> Result<(), Error> {
         self.settle().and_then(|()| self.run()).map_err(talk::failed)
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use aoti_compiler::compile;
 pub use aoti_compiler::compile::WeightsType;
 use aoti_compiler::cost::Rates;
-use aoti_compiler::frontend::ModelFile;
+use aoti_compiler::frontend::{InputShape, ModelFile};
 use aoti_compiler::json_words;
 use aoti_compiler::names;
 pub use aoti_compiler::passes::rename::Names;
@@ -120,6 +120,8 @@ pub struct Model {
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
+    /// Shapes of inputs that go before those of its file, by name.
+    pub shapes: BTreeMap<String, InputShape>,
     /// Sizes of its open dimensions that are typical, which its kernels are tuned for.
     pub sizes: Vec<TypicalSizes>,
     /// How its kernels are run.
@@ -132,7 +134,7 @@ pub struct Model {
     pub samples: Option<Samples>,
 }
 
-/// A safetensors file with sample inputs and outputs of a model.
+/// A file with samples of a model: a safetensors file with inputs and outputs, or the model's own archive with inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Samples {
     /// The file.
@@ -160,6 +162,7 @@ impl Model {
             libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
+            shapes: BTreeMap::new(),
             sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
@@ -270,9 +273,18 @@ impl Model {
         self
     }
 
-    /// Looks for samples beside the model, which belongs to the package in this folder.
+    /// Shapes of inputs, by name, where an ONNX file leaves them open: `shapes` of the manifest.
+    #[must_use]
+    pub fn shapes<N: Into<String>>(mut self, shapes: impl IntoIterator<Item = (N, InputShape)>) -> Model {
+        self.shapes = shapes.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
+        self
+    }
+
+    /// Looks for samples beside the model, which belongs to the package in this folder, and else in its own file.
     pub(crate) fn find_samples(&mut self, package: &Path) {
-        let path = self.path.with_extension("safetensors");
+        let beside = self.path.with_extension("safetensors");
+        let own = self.programs.is_empty() && self.path.extension().is_some_and(|it| it == "pt2");
+        let path = if own && !beside.is_file() { self.path.clone() } else { beside };
         let from_package = path.strip_prefix(package).ok().map(Path::to_owned);
         self.samples = (self.test && path.is_file()).then_some(Samples { path, from_package });
     }
@@ -304,7 +316,7 @@ impl Model {
     pub(crate) fn read(&self) -> Result<ModelFile, (PathBuf, io::Error)> {
         let read = |path: &Path| files::model_file(path).map_err(|source| (path.to_owned(), source));
         if self.programs.is_empty() {
-            return read(&self.path);
+            return Ok(ModelFile { shapes: self.shapes.clone(), ..read(&self.path)? });
         }
         let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
         Ok(ModelFile::of_programs(self.programs.iter().map(program).collect::<Result<_, _>>()?))
@@ -323,7 +335,8 @@ impl Model {
             files.push(path.to_owned());
             files.extend(files::beside(path));
         }
-        files.extend(self.samples.iter().map(|samples| samples.path.clone()));
+        let samples = self.samples.iter().map(|samples| &samples.path);
+        files.extend(samples.filter(|path| **path != self.path).cloned());
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());
             files.extend(headers_beside(path));

@@ -276,6 +276,7 @@ impl Session {
             architectures: self.architectures(model)?,
             outputs: model.names.outputs.clone(),
             dims: model.names.dims.clone(),
+            shapes: model.shapes.iter().map(|(name, shape)| (name.clone(), shape.to_string())).collect(),
             programs: model.programs.iter().map(|program| format!("{program:?}")).collect(),
             weights: model.weights,
             named_weights: model.named_weights,

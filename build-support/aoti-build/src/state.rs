@@ -20,7 +20,7 @@ use crate::layout::Layout;
 use crate::lock::ApplicableRecords;
 use crate::model::Model;
 
-const SCHEMA: u32 = 9;
+const SCHEMA: u32 = 10;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -43,6 +43,8 @@ pub(crate) struct Fingerprint {
     pub(crate) architectures: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) dims: Vec<(String, String)>,
+    /// Shapes of inputs that go before those of the file.
+    pub(crate) shapes: Vec<(String, String)>,
     /// The programs, where there are several: names, files, and what their outputs and dimensions are called.
     pub(crate) programs: Vec<String>,
     pub(crate) weights: crate::model::Weights,
@@ -78,6 +80,7 @@ json_fields!(Fingerprint {
     architectures,
     outputs,
     dims,
+    shapes,
     programs,
     weights,
     named_weights,
@@ -232,6 +235,9 @@ impl ModelStamp {
 fn digest_of(path: &Path, model: &ModelFile, stamps: &mut Vec<FileStamp>) -> String {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let mut digest = blake3::hash(&model.file).to_hex().to_string();
+    for (name, shape) in &model.shapes {
+        digest = blake3::hash(format!("{digest} {name} {shape}").as_bytes()).to_hex().to_string();
+    }
     for (name, content) in &model.beside {
         let own = blake3::hash(content).to_hex();
         digest = blake3::hash(format!("{digest} {name} {own}").as_bytes()).to_hex().to_string();

@@ -184,8 +184,9 @@ impl<'a> Machine<'a> {
     /// The model's files.
     fn file(&self) -> Result<ModelFile, Error> {
         let path = &self.model.path;
-        aoti_build::model_file(path)
-            .map_err(|error| Error::User(format!("cannot read `{}`: {error}", path.display())))
+        let file = aoti_build::model_file(path)
+            .map_err(|error| Error::User(format!("cannot read `{}`: {error}", path.display())))?;
+        Ok(ModelFile { shapes: self.model.shapes.clone(), ..file })
     }
 
     fn job(&self, number: usize, assignment: &Assignment) -> Job {

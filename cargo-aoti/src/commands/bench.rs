@@ -24,7 +24,6 @@ use crate::case;
 use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
-use crate::memory;
 use crate::progress::Shown;
 use crate::project::shown;
 use crate::ranks;
@@ -125,7 +124,7 @@ fn bench_ranks(arguments: &Arguments, context: &Context) -> Result<(), Failure> 
     };
     if arguments.output.is_json() {
         print_json(&json!({
-            "reason": "bench", "us_med": round(*median), "us_min": round(*least), "n": count,
+            "reason": "aoti-bench", "us_med": round(*median), "us_min": round(*least), "n": count,
             "threads": threads, "ranks": ranks.all.len(), "device": device.to_string(),
         }));
     } else {
@@ -269,7 +268,7 @@ impl Report<'_> {
 
     fn json(&self) -> serde_json::Value {
         let mut object = json!({
-            "reason": "bench",
+            "reason": "aoti-bench",
             "us_med": round(self.median()), "us_min": round(self.micros[0]), "us_p95": round(self.percentile(0.95)), "n": self.micros.len(),
             "us_parts": self.parts.iter().map(|us| round(*us)).collect::<Vec<_>>(),
             "compile_ms": self.compile_ms, "library_bytes": self.library_bytes,
@@ -324,7 +323,7 @@ fn kernel_work(
     let options = chosen.options(levels, gpus, numerics)?;
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
-    let work = compile::kernel_work(memory::model(chosen.path())?, &options, &sizes);
+    let work = compile::kernel_work(chosen.file()?, &options, &sizes);
     Ok(work?.into_iter().collect())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use aoti_build::{Machine, MathLibrary, VARIABLES};
-use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, Toolchains, Verdict};
+use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, TargetEntry, Toolchains, Verdict};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let is_ready = report.entries.iter().any(serves_host);
     if arguments.output.is_json() {
         print_json(&json!({
-            "reason": "toolchains",
+            "reason": "aoti-toolchains",
             "host": environment.host().as_str(),
             "machine": machine_json(&machine, &rates),
             "ready": is_ready,
@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             "devices": devices_json(&report.devices),
             "libraries": libraries(&wanted).iter().map(|library| library.name()).collect::<Vec<_>>(),
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
+            "targets": report.targets.iter().map(target_json).collect::<Vec<_>>(),
         }));
     } else {
         let mut text = format!("host {}\n{}", environment.host(), describe_machine(&machine, &rates));
@@ -92,6 +93,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             ));
         }
         report.entries.iter().for_each(|entry| describe(entry, &mut text));
+        text.push_str("\ntargets\n");
+        report.targets.iter().for_each(|entry| describe_target(entry, &mut text));
         text.push_str("\nvariables\n");
         for variable in VARIABLES {
             let value = environment.variable(variable.name);
@@ -160,6 +163,23 @@ fn describe(entry: &ReportEntry, text: &mut String) {
     if let Some(install) = &entry.install {
         text.push_str(&format!("  install: {install}\n"));
     }
+}
+
+/// What compiles models for a target, or the command that gets it.
+fn describe_target(entry: &TargetEntry, text: &mut String) {
+    let state = match (&entry.toolchain, &entry.install) {
+        (Some(toolchain), _) => format!("{toolchain} ({})", entry.levels.join(", ")),
+        (None, Some(install)) => format!("missing: {install}"),
+        (None, None) => "missing".to_owned(),
+    };
+    text.push_str(&format!("  {:<30} {state}\n", entry.target.as_str()));
+}
+
+fn target_json(entry: &TargetEntry) -> Value {
+    json!({
+        "target": entry.target.as_str(), "toolchain": entry.toolchain, "levels": entry.levels,
+        "install": entry.install,
+    })
 }
 
 fn devices_json(devices: &PresentDevices) -> Value {

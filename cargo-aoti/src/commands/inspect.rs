@@ -22,7 +22,6 @@ use crate::arguments::{Output, Rounding};
 use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
-use crate::memory;
 use crate::project::shown;
 use crate::table;
 
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     };
     let chosen = Chosen::find(path, context)?.program(arguments.program.as_deref())?;
     dims::check(&chosen, &arguments.dim)?;
-    let model = memory::model(chosen.path())?;
+    let model = chosen.file()?;
     let output = arguments.output;
     if arguments.ops {
         return ops::of_model(&chosen, model.file, output);
@@ -122,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     };
     let text = compile::emit(model, &options, stage)?;
     if output.is_json() {
-        print_json(&json!({ "reason": "text", "stage": stage.name(), "text": text }));
+        print_json(&json!({ "reason": "aoti-text", "stage": stage.name(), "text": text }));
     } else {
         print(&text);
     }
@@ -137,7 +136,7 @@ fn fusion(explanations: &[Explanation], output: Output) {
         for explanation in explanations {
             let Explanation { producer, consumer, refusal, costs } = explanation;
             print_json(&json!({
-                "reason": "fusion", "producer": producer, "consumer": consumer, "fused": refusal.is_none(),
+                "reason": "aoti-fusion", "producer": producer, "consumer": consumer, "fused": refusal.is_none(),
                 "refusal": refusal.as_ref().map(ToString::to_string),
                 "cost_apart": costs.map(|costs| costs.apart), "cost_fused": costs.map(|costs| costs.fused),
             }));
@@ -187,7 +186,7 @@ fn signature_json(interface: &Interface) -> Value {
         values.iter().map(value).collect()
     };
     json!({
-        "reason": "signature",
+        "reason": "aoti-signature",
         "name": interface.name,
         "identifier": names::identifier(&interface.name),
         "inputs": values(&interface.inputs),

@@ -78,7 +78,7 @@ pub(crate) fn print(text: &str) {
 /// Tells what was done where, or to what: in words on stderr, or as an object on stdout.
 pub(crate) fn tell(output: Output, context: &Context, verb: &str, what: &str, mut object: Value) {
     if output.is_json() {
-        object["reason"] = json!(verb.to_lowercase());
+        object["reason"] = json!(format!("aoti-{}", verb.to_lowercase()));
         print_json(&object);
     } else {
         context.terminal.status(verb, what);

@@ -51,8 +51,8 @@ pub(crate) struct Options {
     /// Name of the package; by default the folder's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Folder of the sources of cargo-aoti [default: where this program was built]
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder or git repository (a URL) of the sources of cargo-aoti [default: where this program was built]
+    #[arg(long, value_name = "FOLDER|URL")]
     sources: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -114,7 +114,7 @@ fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure
 /// Operators are those that the project's manifest declares, or that of the workspace around it.
 fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
     let (path, _) = case::model_file(given)?;
-    let model = memory::model(&path)?;
+    let model = memory::model_file(&path)?;
     let name = single::name_of(&path);
     let declared = operators_of_project(project)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
@@ -204,6 +204,9 @@ fn fill(
     let has_compiler = path.join("src/lib.rs").exists() || !is_installed;
     if !text.contains("aoti-build") {
         context.terminal.status("Note", compiler_note(has_compiler, is_installed));
+    }
+    if let Some(note) = crates.note().filter(|_| !text.contains("aoti-runtime")) {
+        context.terminal.status("Note", &note);
     }
     let is_onnx = chosen.is_some_and(|chosen| chosen.file.ends_with(".onnx"));
     let compiler = has_compiler.then_some(if is_onnx { &["onnx"][..] } else { &[] });
@@ -303,7 +306,7 @@ fn list(text: String, file: &str) -> Result<String, String> {
 /// Copies the files beside a model that a part of its data is in.
 fn copy_beside(model: &Path, models: &Path) -> Result<(), Failure> {
     let folder = model.parent().unwrap_or(Path::new(""));
-    for name in memory::model(model)?.beside.keys() {
+    for name in memory::model_file(model)?.beside.keys() {
         let target = models.join(name);
         if let Some(parent) = target.parent() {
             fs_err::create_dir_all(parent).map_err(Failure::machine("make", parent))?;

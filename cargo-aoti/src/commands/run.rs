@@ -106,7 +106,7 @@ fn show(arguments: &Arguments, rank: Option<usize>, info: &ModelInfo, outputs: &
     for (output, tensor) in info.outputs.iter().zip(outputs) {
         if arguments.printed.is_json() {
             let (name, dtype, sizes) = (&output.name, tensor.dtype().name(), tensor.sizes());
-            let mut object = json!({ "reason": "output", "name": name, "dtype": dtype, "sizes": sizes });
+            let mut object = json!({ "reason": "aoti-output", "name": name, "dtype": dtype, "sizes": sizes });
             if let Some(rank) = rank {
                 object["rank"] = json!(rank);
             }

@@ -19,7 +19,7 @@ use crate::problem::{Code, Problem, Problems, suggest};
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 12] = [
+pub(super) const MODEL_KEYS: [&str; 13] = [
     "path",
     "programs",
     "weights",
@@ -30,6 +30,7 @@ pub(super) const MODEL_KEYS: [&str; 12] = [
     "allow-tf32",
     "outputs",
     "dims",
+    "shapes",
     "sizes",
     "test",
 ];
@@ -100,6 +101,7 @@ impl<'a> Checker<'a> {
                 dims: self.dims(map, &place),
                 ..Names::default()
             },
+            shapes: self.field(map, &place, "shapes").unwrap_or_default(),
             sizes: self.field(map, &place, "sizes").unwrap_or_default(),
             test: self.field(map, &place, "test").unwrap_or(true),
         })
@@ -296,6 +298,7 @@ impl<'a> Checker<'a> {
             }
         };
         (model.weights, model.link, model.names) = (raw.weights, raw.link, raw.names.clone());
+        model.shapes.clone_from(&raw.shapes);
         model.sizes.clone_from(&raw.sizes);
         if let Some(levels) = &raw.cpu {
             model.levels = self.levels_at(levels, &place.entry("cpu"));

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aoti_compiler::frontend::InputShape;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
@@ -116,6 +117,7 @@ struct RawModel {
     /// The table's where it has none.
     tf32: Option<Tf32>,
     names: Names,
+    shapes: BTreeMap<String, InputShape>,
     sizes: Vec<TypicalSizes>,
     /// Whether samples beside it make a test.
     test: bool,

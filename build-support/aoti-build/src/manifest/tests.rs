@@ -37,8 +37,8 @@ fn a_table_says_all() {
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\"]\n\
         [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
         cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
-        sizes = [{ batch = 1 }, { batch = 64 }]\n\
-        [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\nweights-type = \"int4\"\n";
+         shapes = { x = [\"n\", 4], all = [[4], []], none = false }\nsizes = [{ batch = 1 }, { batch = 64 }]\n\
+         [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\nweights-type = \"int4\"\n";
     let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
     let [model, same] = &manifest.models[..] else { panic!("{manifest:?}") };
@@ -51,6 +51,8 @@ fn a_table_says_all() {
     );
     assert_eq!(model.names.outputs, ["logits"]);
     assert_eq!(model.names.dims, [("tokens_d0".to_owned(), "batch".to_owned())]);
+    let shapes: Vec<String> = model.shapes.iter().map(|(name, shape)| format!("{name} {shape}")).collect();
+    assert_eq!(shapes, ["all [[4],[]]", "none false", "x [\"n\",4]"]);
     assert_eq!(model.sizes, [1, 64].map(|size| BTreeMap::from([("batch".to_owned(), size)])));
     assert_eq!(model.path, folder.path().join("m/d.pt2"));
 }

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments, wanted: &[Wanted], context: &Context) -
     let explained = explained(arguments, wanted, context)?;
     if arguments.output.is_json() {
         print_json(&json!({
-            "reason": "resolutions",
+            "reason": "aoti-resolutions",
             "host": context.environment.host().as_str(),
             "resolutions": explained.iter().map(Explained::json).collect::<Vec<_>>(),
         }));

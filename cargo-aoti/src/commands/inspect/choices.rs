@@ -63,7 +63,9 @@ fn show_prices(options: &Options, output: Output) {
     if output.is_json() {
         let all = all.map(|(name, price)| (name.to_owned(), json!(price))).collect();
         let is_measured = options.rates.is_some();
-        print_json(&json!({ "reason": "prices", "prices": Value::Object(all), "by_rates": is_measured }));
+        print_json(
+            &json!({ "reason": "aoti-prices", "prices": Value::Object(all), "by_rates": is_measured }),
+        );
         return;
     }
     let all: Vec<String> = all.map(|(name, price)| format!("{name} {price:.3}")).collect();
@@ -146,7 +148,7 @@ fn as_json(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> Value {
         })
     };
     json!({
-        "reason": "choices",
+        "reason": "aoti-choices",
         "kernel": kernel.name, "key": kernel.key.to_string(), "target": kernel.target,
         "why": why(kernel, records), "ways": kernel.candidates.iter().enumerate().map(way).collect::<Vec<_>>(),
     })

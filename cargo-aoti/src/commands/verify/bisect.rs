@@ -25,7 +25,7 @@ struct Written {
 impl Examiner {
     /// A sentence about the first difference, in the order in which kernels run.
     pub(super) fn first_difference(&self, case: &Case, tolerances: &Tolerances) -> Result<String, Failure> {
-        let Some(graph) = self.import(&case.model()) else {
+        let Some(graph) = self.import(case) else {
             return Err(Failure::User("the model cannot be read".to_owned()));
         };
         let inputs = file::read(&case.inputs())?;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use aoti_build::{Error, LinkKind, Session, Silent, WeightsType};
-use aoti_compiler::frontend;
+use aoti_build::{Error, LinkKind, Model, Session, Silent, WeightsType};
+use aoti_compiler::frontend::{self, ModelFile};
 use aoti_compiler::graph::{Graph, InputRole, OutputRole};
 use aoti_runtime::{Device, DynTensor};
 use aoti_toolchain::temporary_folder;
@@ -118,8 +118,11 @@ impl Examiner {
         let outputs = folder.join("outputs.safetensors");
         let mut command = self.run_case(case, &outputs)?;
         command.arg("--model").arg(case.model());
-        let stage =
-            if self.stage_of_rejection(&case.model()) == Stage::Lower { Stage::Run } else { Stage::Import };
+        let shapes = case.shapes().map_err(said(Stage::Import))?;
+        for (name, shape) in &shapes {
+            command.args(["--shape", &format!("{name}={shape}")]);
+        }
+        let stage = if self.stage_of_rejection(case) == Stage::Lower { Stage::Run } else { Stage::Import };
         self.run(command, outcome, folder).map_err(|(_, message)| (stage, message))?;
         file::read(&outputs).map_err(said(Stage::Compare))
     }
@@ -189,18 +192,20 @@ impl Examiner {
         link: LinkKind,
         outcome: &mut Outcome,
     ) -> Result<single::Single, Stopped> {
-        let path = case.model();
+        outcome.stage = Stage::Import;
+        let shapes = case.shapes().map_err(said(Stage::Import))?;
         outcome.stage = Stage::Lower;
         let levels = self.levels.clone();
         let numerics = Numerics { weights: self.weights(case), ..self.numerics.clone() };
-        let built = single::model(&path, self.session.environment()).and_then(|model| {
+        let built = single::model(&case.model(), self.session.environment()).and_then(|model| {
+            let model = Model { shapes, ..model };
             single::build(&self.session, &model, link, self.device, levels, numerics, &Silent)
         });
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import
             } else if let Error::Model { .. } = &error {
-                self.stage_of_rejection(&path)
+                self.stage_of_rejection(case)
             } else {
                 Stage::Compile
             };
@@ -216,18 +221,19 @@ impl Examiner {
     }
 
     /// Which part of the compiler refuses a model: the one that reads it, or one behind it.
-    fn stage_of_rejection(&self, path: &Path) -> Stage {
-        if self.import(path).is_some() { Stage::Lower } else { Stage::Import }
+    fn stage_of_rejection(&self, case: &Case) -> Stage {
+        if self.import(case).is_some() { Stage::Lower } else { Stage::Import }
     }
 
-    pub(super) fn import(&self, path: &Path) -> Option<Graph> {
+    pub(super) fn import(&self, case: &Case) -> Option<Graph> {
         let operators = single::read_operators(self.session.environment()).ok()?;
-        frontend::read("case", memory::model(path).ok()?, &operators).ok()
+        let file = ModelFile { shapes: case.shapes().ok()?, ..memory::model_file(&case.model()).ok()? };
+        frontend::read("case", file, &operators).ok()
     }
 
     /// Whether the model of a case draws random numbers.
     fn draws(&self, case: &Case) -> bool {
-        let graph = self.import(&case.model());
+        let graph = self.import(case);
         graph.is_some_and(|graph| graph.inputs.iter().any(|input| input.role == InputRole::Generator))
     }
 
@@ -235,7 +241,7 @@ impl Examiner {
     /// cases may leave it out.
     fn as_many(&self, case: &Case, mut found: Vec<DynTensor>, expected: usize) -> Vec<DynTensor> {
         if found.len() > expected {
-            let graph = self.import(&case.model());
+            let graph = self.import(case);
             let users = graph
                 .map(|graph| graph.outputs.iter().filter(|output| output.role == OutputRole::User).count());
             if users.is_some_and(|users| expected >= users) {

@@ -24,6 +24,7 @@ fn lacks(level: &str) -> &'static str {
     match level {
         "x86-64-v3" => "lacks_x86_64_v3",
         "x86-64-v4" => "lacks_x86_64_v4",
+        "rv64gcv" => "lacks_rv64gcv",
         // The baseline of a target runs everywhere; `native` is for the machine that builds.
         _ => "lacks_nothing",
     }
