@@ -34,6 +34,59 @@ fn grouped(rows: usize, group: usize, zero: i64) -> String {
     )
 }
 
+/// The same with weights that lie as `[k, n]`, and of each group a number that is no integer is added to them.
+fn side_by_side(rows: usize, group: usize) -> String {
+    let groups = 320 / group;
+    format!(
+        "graph \"side\" {{ const c0 \"q\": i8[320, 203] = random 1 const c1 \"s\": f32[{groups}, 203] = random 2
+         const c2 \"z\": f32[{groups}, 203] = random 3 input %x \"x\": f32[{rows}, 320] %q: i8[320, 203] = constant c0
+         %i: i32[320, 203] = cast %q %f: i32[320, 203] = full 15 %b: i32[320, 203] = bit_and %i, %f
+         %g: f32[320, 203] = cast %b %s: f32[{groups}, 203] = constant c1 %t: f32[320, 203] = view %s [i0 // {group}, i1]
+         %m: f32[320, 203] = mul %g, %t %z: f32[{groups}, 203] = constant c2
+         %o: f32[320, 203] = view %z [i0 // {group}, i1] %w: f32[320, 203] = sub %m, %o
+         %y: f32[{rows}, 203] = matmul %x, %w output %y \"y\" }}"
+    )
+}
+
+/// Two products of a row of halves with weights in groups, which become one.
+fn of_halves(dtype: &str) -> String {
+    let one = |at: usize| {
+        format!(
+            "%q{at}: i8[96, 320] = constant c{at} %g{at}: f32[96, 320] = cast %q{at}
+             %t{at}: f32[96, 320] = view %s [i0, i1 // 32] %m{at}: f32[96, 320] = mul %g{at}, %t{at}
+             %h{at}: {dtype}[96, 320] = cast %m{at} %w{at}: {dtype}[320, 96] = view %h{at} [i1, i0]
+             %y{at}: {dtype}[3, 96] = matmul %h, %w{at}"
+        )
+    };
+    format!(
+        "graph \"halves\" {{ const c0 \"a\": i8[96, 320] = random 1 const c1 \"b\": i8[96, 320] = random 4
+         const c2 \"s\": f32[96, 10] = random 2 input %x \"x\": f32[3, 320] %h: {dtype}[3, 320] = cast %x
+         %s: f32[96, 10] = constant c2 {} {} %p: {dtype}[3, 96] = mul %y0, %y1 %y: f32[3, 96] = cast %p output %y \"y\" }}",
+        one(0),
+        one(1)
+    )
+}
+
+/// A product with weights of `float8`, each column scaled.
+fn of_float8(rows: usize, dtype: &str) -> String {
+    format!(
+        "graph \"float8\" {{ const c0 \"q\": {dtype}[203, 70] = random 1 const c1 \"s\": f32[203] = random 2
+         input %x \"x\": f32[{rows}, 70] %q: {dtype}[203, 70] = constant c0 %f: f32[203, 70] = cast %q
+         %s: f32[203] = constant c1 %t: f32[203, 70] = view %s [i0] %g: f32[203, 70] = mul %f, %t
+         %w: f32[70, 203] = view %g [i1, i0] %y: f32[{rows}, 203] = matmul %x, %w output %y \"y\" }}"
+    )
+}
+
+/// Rows of a table of bytes that are scaled in groups.
+fn looked_up() -> String {
+    "graph \"rows\" { const c0 \"q\": i8[600, 64] = random 1 const c1 \"s\": f32[600, 2] = random 2 input %x \"x\": f32[5, 3]
+     %q: i8[600, 64] = constant c0 %s: f32[600, 2] = constant c1 %f: f32[600, 64] = cast %q
+     %v: f32[600, 64] = view %s [i0, i1 // 32] %t: f32[600, 64] = mul %f, %v %a: f32[5] = sum %x axes [1]
+     %h: f32[5] = full 100.0 %b: f32[5] = mul %a, %h %i: i64[5] = cast %b %k: i64[5, 64] = view %i [i0]
+     %y: f32[5, 64] = gather %t, %k [wrap $0, i1] output %y \"y\" }"
+        .to_owned()
+}
+
 /// The scores of every row of a table, for rows that are looked up in it.
 fn tied(rows: usize, columns: usize, dtype: &str) -> String {
     format!(
@@ -59,7 +112,16 @@ fn cases() -> Vec<(String, usize, f64)> {
         let (rows, group, zero) = own;
         (grouped(rows, group, zero), 128 + 7 * (320 / group) * (192 + 16 * group), 1e-5)
     });
-    dequantised.into_iter().chain(grouped).chain(tied).collect()
+    let side_by_side = [(1, 32), (6, 64), (40, 32)]
+        .map(|(rows, group)| (side_by_side(rows, group), 128 + 7 * (320 / group) * (320 + 16 * group), 1e-5));
+    let of_halves = ["f16", "bf16"].map(|dtype| {
+        (of_halves(dtype), 256 + 6 * 10 * (192 + 32 * 32), if dtype == "f16" { 4e-3 } else { 3e-2 })
+    });
+    let of_float8 = [(1, "f8e4m3fn"), (5, "f8e5m2"), (33, "f8e4m3fn")]
+        .map(|(rows, dtype)| (of_float8(rows, dtype), bytes, 1e-5));
+    let looked_up = [(looked_up(), 600 * 64 + 600 * 8 + 128, 1e-6)];
+    let others = side_by_side.into_iter().chain(of_halves).chain(of_float8).chain(looked_up);
+    dequantised.into_iter().chain(grouped).chain(tied).chain(others).collect()
 }
 
 #[test]

@@ -1,10 +1,10 @@
 // Matrix products with weights that are stored as whole numbers of a few bits, in groups along the depth: each group of a column has a
-// scale, a number that is added to all of its numbers before they are scaled, and perhaps an offset that is added then.
+// scale, a least number that is added to all of its numbers before they are scaled, and perhaps an offset that is added then.
 // `runplan/group_panels.rs` writes them.
 //
-// Packed B begins with 64 bytes, of which the first words are bits of a number (4 or 8), rows of a group, and whether there are offsets.
-// Panels of kPanel columns follow, each a list of groups: kPanel scales (f32), kPanel least numbers (i16), kPanel offsets (f32) where there
-// are such, and blocks of 32 / bits rows of unsigned numbers, those past the group's last row zero. In a block each column has a word of
+// Packed B begins with 64 bytes, of which the first words are bits of a number (4 or 8), rows of a group, whether there are offsets, whether
+// groups have least numbers of their own, and else the one of all. Panels of kPanel columns follow, each a list of groups: kPanel scales (f32),
+// kPanel least numbers (i16) and kPanel offsets (f32) where there are such, and blocks of 32 / bits rows of unsigned numbers, those past the group's last row zero. In a block each column has a word of
 // four bytes: one of each row of 8 bits; of 4 bits rows 0 to 3 are the low halves and rows 4 to 7 the high ones.
 //
 // Products of few rows are fixed-point: the numbers of a row of A are, in each group of B's rows, whole numbers of 24 bits times a power of
@@ -20,22 +20,26 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Rows of a product up to which sums are fixed-point.
-constexpr i64 kGroupedRows = 16;
+// Rows of a product up to which sums are fixed-point: with the instruction for words, and without.
+constexpr i64 kGroupedRows = 32;
+constexpr i64 kSlowGroupedRows = 4;
 constexpr int kPanelVectors = kPanel / kLanes;
 // Vectors of columns whose sums are kept in registers with those of so many rows.
 constexpr int grouped_vectors(int rows) {
   const int registers = AOTI_AVX512 || AOTI_AARCH64 ? 8 : 4;
   return registers / rows < kPanelVectors ? registers / rows : kPanelVectors;
 }
-// Digits of a number of A, and words before those of a group: a power of two, and the sum of each digit.
+// Digits of a number of A, and words before those of a group: a power of two, the sum of each digit, and that times the least number of all.
 constexpr int kDigits = 3;
-constexpr i64 kDigitHead = 4;
+constexpr i64 kDigitHead = 8;
 
 struct GroupForm {
-  i64 bits, rows, has_offsets;
+  i64 bits, rows, has_offsets, has_least;
+  i32 least;
   AOTI_INLINE i64 blocks() const { return ceil_div(rows, 32 / bits); }
-  AOTI_INLINE i64 head() const { return kPanel * (has_offsets ? 10 : 6); }
+  // Bytes before offsets, and before blocks.
+  AOTI_INLINE i64 offsets() const { return kPanel * (has_least ? 6 : 4); }
+  AOTI_INLINE i64 head() const { return offsets() + (has_offsets ? kPanel * 4 : 0); }
   AOTI_INLINE i64 group_bytes() const { return head() + blocks() * kPanel * 4; }
   // Words of the digits of a group: a digit of four numbers each, those of the same numbers side by side, and one of nothing.
   AOTI_INLINE i64 digit_words() const { return kDigitHead + blocks() * (32 / bits); }
@@ -92,6 +96,7 @@ AOTI_NOINLINE AOTI_VECTORIZE bool write_row_digits(GroupForm form, i64 groups, c
       i32 sum = 0;
       for (int lane = digit; lane < kLanes; lane += 4) sum += sums[lane];
       to[1 + digit] = sum;
+      to[4 + digit] = sum * form.least;
     }
   }
   return true;
@@ -100,8 +105,10 @@ AOTI_NOINLINE AOTI_VECTORIZE bool write_row_digits(GroupForm form, i64 groups, c
 // --- few rows ---
 
 AOTI_INLINE TileVector to_floats(WordVector x) { return (TileVector)convert<f32>(Vec<i32, kLanes>{x}).v; }
-AOTI_INLINE WordVector load_least(const u8 *p) {
-  return (WordVector)convert<i32>(load_raw(Full<kLanes>{}, (const i16 *)p)).v;
+// The least numbers of some columns of a group.
+AOTI_INLINE WordVector load_least(GroupForm form, const u8 *group, i64 column) {
+  if (!form.has_least) return word_everywhere(form.least);
+  return (WordVector)convert<i32>(load_raw(Full<kLanes>{}, (const i16 *)(group + kPanel * 4) + column)).v;
 }
 
 // sum + numbers * digits, which are the same in all columns.
@@ -137,10 +144,18 @@ AOTI_INLINE void digit_sums(GroupForm form, i64 groups, const i32 *digits, i64 r
   const i64 blocks = form.blocks();
   for (i64 j = 0; j < groups; ++j, b += form.group_bytes(), digits += form.digit_words()) {
     WordVector sum[Rows][kDigits][Vectors];
-    AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
-      const WordVector least = load_least(b + kPanel * 4 + (first + v * kLanes) * 2) + kLessBy<Bits, Fast>;
-      AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int d = 0; d < kDigits; ++d)
-          sum[r][d][v] = least * digits[r * row_words + 1 + d];
+    if (form.has_least) {
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+        const WordVector least = load_least(form, b, first + v * kLanes) + kLessBy<Bits, Fast>;
+        AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int d = 0; d < kDigits; ++d)
+            sum[r][d][v] = least * digits[r * row_words + 1 + d];
+      }
+    } else {
+      AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int d = 0; d < kDigits; ++d) {
+        const i32 *head = digits + r * row_words;
+        const WordVector start = word_everywhere(head[4 + d] + head[1 + d] * kLessBy<Bits, Fast>);
+        AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][d][v] = start;
+      }
     }
     const i32 *block = (const i32 *)(b + form.head()) + first;
     const i32 *x = digits + kDigitHead;
@@ -167,7 +182,7 @@ AOTI_INLINE void digit_sums(GroupForm form, i64 groups, const i32 *digits, i64 r
         TileVector total = load_tile_vector(to) + all * (load_tile_vector((const f32 *)b + first + v * kLanes) * power);
         if (form.has_offsets) {
           const f32 row = (f32(head[3]) * 65536.0f + (f32(head[2]) * 256.0f + f32(head[1]))) * power;
-          total += load_tile_vector((const f32 *)(b + kPanel * 6) + first + v * kLanes) * row;
+          total += load_tile_vector((const f32 *)(b + form.offsets()) + first + v * kLanes) * row;
         }
         store_tile_vector(to, total);
       }
@@ -209,13 +224,13 @@ template <int Bits> AOTI_NOINLINE void scale_panel(GroupForm form, i64 groups, c
     const i32 *block = (const i32 *)(b + form.head());
     for (i64 i = 0; i < form.rows; i += count, block += kPanel)
       for (int v = 0; v < kPanelVectors; ++v) {
-        const WordVector least = load_least(b + kPanel * 4 + v * kLanes * 2);
+        const WordVector least = load_least(form, b, v * kLanes);
         const TileVector scale = load_tile_vector((const f32 *)b + v * kLanes);
         const WordVector words = load_tile_vector(block + v * kLanes);
         AOTI_UNROLL for (int r = 0; r < count; ++r) {
           const int shift = r % 4 * 8 + r / 4 * 4;
           TileVector w = to_floats((words >> shift & (Bits == 4 ? 15 : 255)) + least) * scale;
-          if (form.has_offsets) w += load_tile_vector((const f32 *)(b + kPanel * 6) + v * kLanes);
+          if (form.has_offsets) w += load_tile_vector((const f32 *)(b + form.offsets()) + v * kLanes);
           if (i + r < form.rows) store_tile_vector(to + (i + r) * kPanel + v * kLanes, w);
         }
       }
@@ -232,9 +247,9 @@ struct GroupedRows {
   u32 has_digits;
 };
 
-// The next rows of a tile of fixed-point sums.
+// The next rows of a tile of fixed-point sums. The widest vectors have two in registers with all that is added to them.
 AOTI_INLINE int next_grouped(u32 has_digits, i64 left) {
-  if (left >= 4 && (has_digits & 15) == 15) return 4;
+  if (!AOTI_AVX512 && left >= 4 && (has_digits & 15) == 15) return 4;
   return left >= 2 && (has_digits & 3) == 3 ? 2 : 1;
 }
 
@@ -274,11 +289,11 @@ template <i64 Most = kGemmMost, class T, class Epilogue, class RowEpilogue = NoR
 AOTI_INLINE void gemm_groups(i64 m0, i64 m1, i64 p0, i64 p1, i64 all, i64 n, i64 k, Matrix<T> a, const u8 *packed, void *scratch,
                              Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
   const i32 *head = (const i32 *)packed;
-  const detail::GroupForm form = {head[0], head[1], head[2]};
+  const detail::GroupForm form = {head[0], head[1], head[2], head[3], head[4]};
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
-  const bool few = all <= detail::kGroupedRows;
+  const bool few = all <= (detail::has_word_products() ? detail::kGroupedRows : detail::kSlowGroupedRows);
   f32 *panel = (f32 *)scratch, *copy = panel + kPanel * k;
   i32 *digits = (i32 *)(copy + detail::gemm_copy_bytes<f32>(detail::gemm_even_rows<f32>(m1 - m0, k), k) / 4);
   const i64 bytes = k / form.rows * form.group_bytes(), block = detail::gemm_even_rows<f32>(m1 - m0, k);

@@ -147,18 +147,18 @@ fn factors(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Fa
         let [a, b] = [factor(node.inputs[0])?, factor(node.inputs[1])?];
         return Some(Factors { integers: a, scales: Some(b), offsets: None });
     }
-    let sign = match node.op {
-        Op::Binary(BinaryOp::Add) => 1.0,
-        Op::Binary(BinaryOp::Sub) => -1.0,
-        _ => return None,
-    };
+    let is_sum = node.op == Op::Binary(BinaryOp::Add);
+    if !is_sum && node.op != Op::Binary(BinaryOp::Sub) {
+        return None;
+    }
+    let sign = if is_sum { 1.0 } else { -1.0 };
     let product = |value: ValueId| {
         let node = behind_views(graph, producers, &graph.nodes[producers[value.index()]?])?;
         (node.op == Op::Binary(BinaryOp::Mul)).then_some(node)
     };
     let (scaled, offset) = match product(node.inputs[0]) {
         Some(scaled) => (scaled, node.inputs[1]),
-        None if sign > 0.0 => (product(node.inputs[1])?, node.inputs[0]),
+        None if is_sum => (product(node.inputs[1])?, node.inputs[0]),
         None => return None,
     };
     let offsets = factor(offset)?.into_iter().map(|number| number * sign).collect();

@@ -61,21 +61,25 @@ impl Lookup<'_> {
         let node = rewriter.producer(value)?.clone();
         let dtype = rewriter.builder.dtype(value);
         let builder = &mut rewriter.builder;
-        match &node.op {
-            Op::Constant(_) => builder.gather(value, self.indices, coords.to_vec(), self.shape).ok(),
-            Op::Full(number) => Some(builder.full(*number, dtype, self.shape)),
-            Op::View(view) => self.of_view(rewriter, &node, view, coords),
-            Op::Cast => {
-                let own = self.of(rewriter, node.inputs[0], coords)?;
-                Some(rewriter.builder.cast(own, dtype))
-            }
-            Op::Binary(op) => {
-                let a = self.of(rewriter, node.inputs[0], coords)?;
-                let b = self.of(rewriter, node.inputs[1], coords)?;
-                rewriter.builder.binary(*op, a, b).ok()
-            }
-            _ => None,
+        if let Op::Constant(_) = &node.op {
+            return builder.gather(value, self.indices, coords.to_vec(), self.shape).ok();
         }
+        if let Op::Full(number) = &node.op {
+            return Some(builder.full(*number, dtype, self.shape));
+        }
+        if let Op::View(view) = &node.op {
+            return self.of_view(rewriter, &node, view, coords);
+        }
+        if let Op::Binary(op) = &node.op {
+            let a = self.of(rewriter, node.inputs[0], coords)?;
+            let b = self.of(rewriter, node.inputs[1], coords)?;
+            return rewriter.builder.binary(*op, a, b).ok();
+        }
+        if node.op != Op::Cast {
+            return None;
+        }
+        let own = self.of(rewriter, node.inputs[0], coords)?;
+        Some(rewriter.builder.cast(own, dtype))
     }
 
     fn of_view(

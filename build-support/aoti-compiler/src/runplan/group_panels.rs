@@ -3,7 +3,8 @@
 use super::pack::PANEL;
 use crate::graph::Groups;
 
-/// Bytes before the first panel: bits of a number, rows of a group, whether groups have offsets, and nothing.
+/// Bytes before the first panel: bits of a number, rows of a group, whether groups have offsets, whether they have least numbers of their
+/// own, else the one of all, and nothing.
 const HEAD: usize = 64;
 /// Bits of the word that a column has in a block of rows.
 const WORD_BITS: usize = 32;
@@ -15,6 +16,11 @@ pub(super) fn pack(groups: &Groups, [k, n, rows, bits]: [usize; 4]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(HEAD + n.div_ceil(PANEL) * count * (PANEL * 10 + blocks * PANEL * 4));
     let word = |number: usize| i32::try_from(number).expect("groups are small").to_le_bytes();
     packed.extend([word(bits), word(rows), word(usize::from(groups.offsets.is_some()))].concat());
+    let of_all = groups.integers.iter().min().copied().unwrap_or(0);
+    let largest = groups.integers.iter().max().copied().unwrap_or(0);
+    let has_least = i32::from(largest) - i32::from(of_all) >= 1 << bits;
+    packed.extend(word(usize::from(has_least)));
+    packed.extend(if has_least { 0 } else { i32::from(of_all) }.to_le_bytes());
     packed.resize(HEAD, 0);
     for first in (0..n).step_by(PANEL) {
         for group in 0..count {
@@ -25,11 +31,16 @@ pub(super) fn pack(groups: &Groups, [k, n, rows, bits]: [usize; 4]) -> Vec<u8> {
                 |start: &Option<usize>, all: &[f32]| start.map_or(0.0, |start| all[start / groups.run]);
             let least = |start: &Option<usize>| {
                 let own = start.map(|start| &groups.integers[start..start + rows]);
+                if !has_least {
+                    return of_all;
+                }
                 own.and_then(|own| own.iter().min().copied()).unwrap_or(0)
             };
             packed.extend(columns.iter().flat_map(|start| of_run(start, &groups.scales).to_le_bytes()));
             let least: Vec<i16> = columns.iter().map(least).collect();
-            packed.extend(least.iter().flat_map(|number| number.to_le_bytes()));
+            if has_least {
+                packed.extend(least.iter().flat_map(|number| number.to_le_bytes()));
+            }
             if let Some(offsets) = &groups.offsets {
                 packed.extend(columns.iter().flat_map(|start| of_run(start, offsets).to_le_bytes()));
             }

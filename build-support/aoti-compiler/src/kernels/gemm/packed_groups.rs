@@ -42,14 +42,16 @@ pub(crate) static PACKED_GROUPS: Algorithm = Algorithm {
 
 /// Rows of the longest group: sums of bytes times digits fit 32 bits.
 const MOST_ROWS: usize = 1 << 15;
+/// Rows of a product of halves up to which it is one of few.
+const FEW_OF_HALVES: f64 = 16.0;
 /// Floats of the widest vector.
 const MOST_LANES: i64 = 16;
 
 /// The form of the right operand, if it is all of a constant that was dequantised in groups along the depth.
 pub(super) fn grouped(site: &Site) -> Option<Form> {
     // Numbers of half types are not rounded to those again; of more rows, products of halves have code of their own.
-    let has_rows = typical(site.sizes[0]) <= constants::GROUPED_ROWS as f64;
-    let is_wanted = site.matmul.dtype == DType::F32 || (site.matmul.dtype.is_half() && has_rows);
+    let is_of_few = typical(site.sizes[0]) <= FEW_OF_HALVES;
+    let is_wanted = site.matmul.dtype == DType::F32 || (site.matmul.dtype.is_half() && is_of_few);
     if site.sum != Some(DType::F32) || !is_wanted {
         return None;
     }
