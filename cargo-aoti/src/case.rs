@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use aoti_build::WeightsType;
 use aoti_compiler::frontend::InputShape;
 use aoti_compiler::json::FromJson;
 use clap::ValueEnum;
@@ -10,8 +11,8 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::compare::{Tolerance, Tolerances};
 use crate::tensors::onnx;
+use aoti_tune::tensors::compare::{Tolerance, Tolerances};
 
 /// Format of a model file.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +58,8 @@ pub(crate) struct Case {
     pub(crate) set: Option<PathBuf>,
     /// Its model, where it is not in the folder.
     pub(crate) file: Option<PathBuf>,
+    /// What its project has its weights rounded to.
+    pub(crate) weights: WeightsType,
 }
 
 /// A number for all outputs, or one for each.
@@ -215,7 +218,14 @@ fn walk(
         let name = if name.is_empty() { last_name(folder) } else { name };
         let wanted = formats.into_iter().filter(|format| only.is_none_or(|only| only == *format));
         for format in wanted {
-            let of_set = |(name, set)| Case { name, folder: folder.to_owned(), format, set, file: None };
+            let of_set = |(name, set)| Case {
+                name,
+                folder: folder.to_owned(),
+                format,
+                set,
+                file: None,
+                weights: WeightsType::Own,
+            };
             found.extend(data_sets(folder, &name, format)?.into_iter().map(of_set));
         }
         return Ok(());
@@ -306,6 +316,7 @@ mod tests {
             format: Format::Pt2,
             set: None,
             file: None,
+            weights: WeightsType::Own,
         };
         let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
         let tolerances = |text: &str| {

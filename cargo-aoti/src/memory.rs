@@ -5,7 +5,6 @@ use std::path::Path;
 use aoti_build::Model;
 use aoti_compiler::frontend::ModelFile;
 use bytes::Bytes;
-use memmap2::Mmap;
 
 use crate::failure::Failure;
 
@@ -22,16 +21,5 @@ pub(crate) fn model(model: &Model) -> Result<ModelFile, Failure> {
 
 /// The content of a file of the user's.
 pub(crate) fn map(path: &Path) -> Result<Bytes, Failure> {
-    let refuse = |error: std::io::Error| Failure::User(format!("cannot read `{}`: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(refuse)?;
-    let metadata = file.metadata().map_err(refuse)?;
-    if !metadata.is_file() {
-        return Err(Failure::User(format!("`{}` is not a file", path.display())));
-    }
-    if metadata.len() == 0 {
-        return Ok(Bytes::new());
-    }
-    // SAFETY: the map is read-only and read as bytes only; a file that is cut meanwhile ends the process, no more.
-    let map = unsafe { Mmap::map(&file) }.map_err(refuse)?;
-    Ok(Bytes::from_owner(map))
+    Ok(aoti_tune::files::map(path)?)
 }

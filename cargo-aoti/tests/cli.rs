@@ -193,7 +193,7 @@ fn cases_pass_and_fail_each_for_itself() {
     let output = aoti(folder.path(), &["verify", ".", "--format", "json"]);
     assert_eq!(code(&output), 1);
     let text = out(&output);
-    let last = "{\"reason\":\"summary\",\"passed\":1,\"failed\":2,\"skipped\":1,\"message\":\"1 passed, 2 failed, 1 skipped\"}\n";
+    let last = "{\"reason\":\"aoti-summary\",\"passed\":1,\"failed\":2,\"skipped\":1,\"message\":\"1 passed, 2 failed, 1 skipped\"}\n";
     assert!(text.ends_with(last), "{text}");
     let of = |name: &str| -> serde_json::Value {
         let cases = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -290,7 +290,7 @@ fn choices_are_shown_with_the_prices_that_builds_go_by() {
     let prices = || {
         let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--choices", "--format", "json"]);
         let all: serde_json::Value = serde_json::from_str(out(&output).lines().next().unwrap()).unwrap();
-        assert_eq!(all["reason"], "prices", "{}", err(&output));
+        assert_eq!(all["reason"], "aoti-prices", "{}", err(&output));
         (all["prices"]["dram-weight"].as_f64().unwrap(), all["by_rates"].as_bool().unwrap())
     };
     let typical = prices();

@@ -154,7 +154,7 @@ fn results_are_json_to_the_last_line() {
     let last = lines(&aoti(folder.path(), &["verify", ".", "--format", "json"])).pop().unwrap();
     assert_eq!(
         last,
-        serde_json::json!({"reason": "summary", "passed": 0, "failed": 0, "skipped": 1, "message": "0 passed, 0 failed, 1 skipped"})
+        serde_json::json!({"reason": "aoti-summary", "passed": 0, "failed": 0, "skipped": 1, "message": "0 passed, 0 failed, 1 skipped"})
     );
     let signature = lines(&aoti(folder.path(), &["inspect", "case", "--format", "json"])).remove(0);
     assert_eq!(signature["inputs"][0]["dims"][0]["size"], "batch");
@@ -173,14 +173,14 @@ fn what_is_made_and_removed_is_told_in_json_too() {
     };
     let ends_with = |object: &Value, end: &str| object["path"].as_str().unwrap().ends_with(end);
     let removed = told(&["clean"]);
-    assert!(removed["reason"] == "removed" && ends_with(&removed, "aoti"), "{removed}");
+    assert!(removed["reason"] == "aoti-removed" && ends_with(&removed, "aoti"), "{removed}");
     let collected = told(&["collect", "out"]);
-    assert!(collected["reason"] == "collected" && ends_with(&collected, "out"), "{collected}");
+    assert!(collected["reason"] == "aoti-collected" && ends_with(&collected, "out"), "{collected}");
     assert_eq!(collected["programs"], serde_json::json!(["p"]));
     let created = told(&["new", "other"]);
-    assert!(created["reason"] == "created" && ends_with(&created, "other"), "{created}");
-    assert_eq!(told(&["init", "other"])["reason"], "prepared");
-    let cleared = serde_json::json!({"reason": "removed", "entries": 0, "bytes": 0});
+    assert!(created["reason"] == "aoti-created" && ends_with(&created, "other"), "{created}");
+    assert_eq!(told(&["init", "other"])["reason"], "aoti-prepared");
+    let cleared = serde_json::json!({"reason": "aoti-removed", "entries": 0, "bytes": 0});
     assert_eq!(told(&["cache", "clear"]), cleared);
 }
 

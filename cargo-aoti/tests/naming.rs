@@ -68,7 +68,7 @@ fn every_command_knows_the_projects_names() {
         assert!(said.starts_with("logits: f32 [2, 3]"), "{said}");
         let (said, _) =
             ends(folder, &["bench", model, "--dim", "batch=2", "--secs", "0.01", "--format", "json"], 0);
-        assert_eq!(objects(&said)[0]["reason"], "bench");
+        assert_eq!(objects(&said)[0]["reason"], "aoti-bench");
         let (_, said) = ends(folder, &["bench", model, "--dim", "image_d0=2"], 2);
         assert!(said.contains("the model has no dimension `image_d0`; it has `batch`"), "{said}");
     }
@@ -146,10 +146,10 @@ fn whatever_inspect_shows_has_a_form_for_programs() {
         objects(&said)
     };
     let text = of(&["--emit", "graph"]);
-    assert_eq!((&text[0]["reason"], &text[0]["stage"]), (&"text".into(), &"graph".into()));
+    assert_eq!((&text[0]["reason"], &text[0]["stage"]), (&"aoti-text".into(), &"graph".into()));
     assert!(text[0]["text"].as_str().unwrap().contains("mul"));
-    assert!(of(&["--explain-fusion"]).iter().all(|one| one["reason"] == "fusion"));
-    assert_eq!(of(&[])[0]["reason"], "signature");
+    assert!(of(&["--explain-fusion"]).iter().all(|one| one["reason"] == "aoti-fusion"));
+    assert_eq!(of(&[])[0]["reason"], "aoti-signature");
 }
 
 #[test]

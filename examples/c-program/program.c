@@ -40,7 +40,7 @@ int main(void) {
 
   AotiError error = {0};
   const AotiApi *api = aoti_digits_api();
-  if (api->abi_version != AOTI_ABI_VERSION) {
+  if (api->abi_version != AOTI_ABI_VERSION || api->struct_bytes < sizeof *api) {
     fprintf(stderr, "the library has version %u of the interface, the header %u\n", api->abi_version, AOTI_ABI_VERSION);
     return 1;
   }

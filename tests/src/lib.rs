@@ -14,5 +14,6 @@ pub mod mutate;
 pub mod native;
 pub mod project;
 pub mod rng;
+pub mod schema;
 pub mod subcommand;
 pub mod tools;

@@ -1,7 +1,9 @@
 //! What a built library is: small, alone, quiet about its insides, and the same wherever it is built.
 
-use aoti_tests::models;
+use aoti_runtime::__samples::{self, Sample};
+use aoti_runtime::LoadOptions;
 use aoti_tests::project::Project;
+use aoti_tests::{models, native};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -99,4 +101,41 @@ fn two_folders_give_the_same_bytes() {
     for ((path, a), (_, b)) in first.iter().zip(&second) {
         assert!(a == b, "{} differs", path.display());
     }
+}
+
+/// What a generated test does where no samples lie beside a model.
+#[test]
+fn inputs_that_an_archive_keeps_are_where_the_module_says_and_all_levels_agree_on_them() {
+    let project = Project::new(
+        "[package.metadata.aoti]\ncpu = [\"x86-64\", \"x86-64-v3\"]\n\
+         [package.metadata.aoti.models.digits]\npath = \"models/digits.pt2\"\nlink = \"dylib\"\n",
+    )
+    .with_model("digits.pt2", &models::digits());
+    project.build();
+    let module = fs::read_to_string(project.artefacts("digits").join("digits.rs")).unwrap();
+    assert!(module.contains("concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/models/digits.pt2\")"), "{module}");
+    let (_, said) = module.split_once("Sample { index: 0, sizes: &[").expect("the module has a test");
+    let (sizes, said) = said.split_once("], offset: ").unwrap();
+    let sizes: Vec<usize> = sizes.split(", ").map(|size| size.parse().unwrap()).collect();
+    let offset: u64 = said.split_once(' ').unwrap().0.parse().unwrap();
+    assert_eq!(sizes[1..], [1, 8, 8]);
+    let file = project.folder().join("models/digits.pt2");
+    let (bytes, count) = (fs::read(&file).unwrap(), sizes.iter().product::<usize>());
+    let pixels = &bytes[offset as usize..][..4 * count];
+    let pixels = pixels.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+    assert!(pixels.into_iter().all(|pixel| (-10.0..=10.0).contains(&pixel)));
+
+    let model = native::open(&project, "digits").load(LoadOptions::default()).unwrap();
+    let sizes: &'static [usize] = sizes.leak();
+    let check =
+        |offset| __samples::check(&model, file.to_str().unwrap(), &[Sample { index: 0, sizes, offset }], &[]);
+    assert_eq!(check(offset), Ok(()));
+    assert!(check(bytes.len() as u64 - 1).unwrap_err().starts_with("cannot read"));
+    // Without the test, nothing of it is in the module.
+    let manifest = fs::read_to_string(project.folder().join("Cargo.toml")).unwrap();
+    project.write("Cargo.toml", manifest + "test = false\n");
+    project.build();
+    assert!(
+        !fs::read_to_string(project.artefacts("digits").join("digits.rs")).unwrap().contains("__samples")
+    );
 }

@@ -53,9 +53,14 @@ fn unpacked(root: &Path, folder: &Path) -> Vec<(&'static str, PathBuf)> {
         Ended::of(Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(folder)).succeeded();
         let named = format!("{name}-{version}");
         let fresh = folder.join(&named);
-        for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
+        let readme = if name == "aoti-toolchain" { "CRATE.md" } else { "README.md" };
+        for file in ["LICENSE-APACHE", "LICENSE-MIT", readme] {
             assert!(fs::metadata(fresh.join(file)).unwrap().len() > 100, "{name} lacks its {file}");
         }
+        // A registry shows it alone.
+        let text = fs::read_to_string(fresh.join(readme)).unwrap();
+        let elsewhere = text.split("](").skip(1).find(|rest| !rest.starts_with("https://"));
+        assert_eq!(elsewhere.and_then(|rest| rest.split(')').next()), None, "{name}: a link of {readme}");
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(&named);
         make_equal(&fresh, &place);
         (name, place)
@@ -163,4 +168,26 @@ fn every_dependency_is_explained_and_nothing_else() {
     for (explained, had) in had {
         assert_eq!(*explained, had);
     }
+}
+
+/// What `cargo deny check licenses` compares, without that program.
+#[test]
+fn every_dependency_has_a_licence_that_the_policy_allows() {
+    let policy: toml::Table = fs::read_to_string(workspace().join("deny.toml")).unwrap().parse().unwrap();
+    let allowed = policy["licenses"]["allow"].as_array().unwrap();
+    let is_allowed = |name: &str| allowed.iter().any(|one| one.as_str() == Some(name));
+    let host = aoti_toolchain::Target::host();
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--format-version", "1", "--offline", "--filter-platform", host.as_str()]);
+    let told = Ended::of(metadata.current_dir(workspace())).succeeded().stdout;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let packages = told["packages"].as_array().unwrap();
+    assert!(packages.len() > 100);
+    let mistake = |package: &serde_json::Value| {
+        let license = package["license"].as_str().unwrap_or_default();
+        let parsed = spdx::Expression::parse_mode(license, spdx::ParseMode::LAX);
+        let is_fine = parsed.is_ok_and(|all| all.evaluate(|one| is_allowed(&one.to_string())));
+        (!is_fine).then(|| format!("{}: `{license}`", package["name"]))
+    };
+    assert_eq!(packages.iter().filter_map(mistake).collect::<Vec<_>>(), [""; 0]);
 }

@@ -4,6 +4,7 @@
 
 use aoti_compiler::schedule::Setting;
 use aoti_tests::project::Project;
+use aoti_tests::schema::Schema;
 use aoti_tests::subcommand::Ended;
 use serde_json::Value;
 use std::fs;
@@ -91,7 +92,11 @@ fn lock_dependencies(project: &Project) {
 }
 
 fn objects(ended: &Ended) -> Vec<Value> {
-    ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let objects: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let schema = Schema::read();
+    let mistakes: Vec<String> = objects.iter().flat_map(|object| schema.mistakes(object)).collect();
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+    objects
 }
 
 fn lock(project: &Project) -> PathBuf {

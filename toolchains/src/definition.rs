@@ -4,6 +4,7 @@
 //! [`find`](crate::find) and [`probe`](crate::probe).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_core::de::Error as _;
 use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
@@ -75,6 +76,8 @@ pub struct Definition {
     pub machines: BTreeMap<String, String>,
     /// What `{static-machine}` stands for in `link-static`, where it is not the same.
     pub static_machines: BTreeMap<String, String>,
+    /// What `{sdk}` stands for in the subcommand of `find`, likewise.
+    pub sdks: BTreeMap<String, String>,
     /// Arguments of each kind of call for the CPU.
     pub arguments: Arguments,
     /// Lists of `arguments` that are others for targets of an object format, by its name.
@@ -89,7 +92,7 @@ pub struct Definition {
 
 read_fields!(Definition {
     name, summary, kind, priority, minimum_version = "minimum-version", find, serves,
-} or_default { machines, static_machines = "static-machines", arguments, formats, device, levels, install });
+} or_default { machines, static_machines = "static-machines", sdks, arguments, formats, device, levels, install });
 
 /// How candidates of a toolchain are found, in this order: variables, home variables, programs on `PATH`, places,
 /// packages of Python environments.
@@ -110,7 +113,9 @@ pub struct Find {
     pub programs: Vec<String>,
     /// Variables that name an installation whose `bin` holds the programs.
     pub home_variables: Vec<String>,
-    /// Usual installation folders; a `*` in the last part stands for anything, and the newest version goes first.
+    /// Where such an installation, if not itself, has the folder with that `bin`; `*` as in `places`.
+    pub home_folders: Vec<String>,
+    /// Usual installation folders; a `*` in a part stands for anything, and the newest version goes first.
     pub places: Vec<String>,
     /// Folders of Python packages that hold the programs, or a `bin` with them, below `site-packages`; `*` as in `places`.
     pub python_packages: Vec<String>,
@@ -130,7 +135,7 @@ pub struct Find {
 
 read_fields!(Find { variables, programs } or_default {
     arguments, subcommand, archiver_subcommand = "archiver-subcommand", place_variables = "place-variables",
-    home_variables = "home-variables", places, python_packages = "python-packages", helpers,
+    home_variables = "home-variables", home_folders = "home-folders", places, python_packages = "python-packages", helpers,
     helper_variables = "helper-variables", host_variables = "host-variables", host_programs = "host-programs",
     archiver_variables = "archiver-variables", archivers,
 });
@@ -306,6 +311,11 @@ impl Definition {
         if let Some(target) = targets.find(|target| names_machine && !self.machines.contains_key(*target)) {
             return Err(format!("`machines` does not say what `{target}` is"));
         }
+        let names_sdk = self.find.subcommand.iter().any(|word| word.contains(SDK));
+        let mut targets = self.serves.iter().flat_map(|serves| &serves.targets);
+        if let Some(target) = targets.find(|target| names_sdk && !self.sdks.contains_key(*target)) {
+            return Err(format!("`sdks` does not say what `{target}` is"));
+        }
         if is_for(Device::Cpu) && self.arguments.compile.is_empty() {
             return Err("it serves the CPU and has no arguments for compiles".to_owned());
         }
@@ -341,6 +351,11 @@ impl Definition {
         for argument in &mut made.find.arguments {
             *argument = argument.replace(MACHINE, &machine);
         }
+        if let Some(sdk) = named(&self.sdks) {
+            for word in &mut made.find.subcommand {
+                *word = word.replace(SDK, &sdk);
+            }
+        }
         for argument in &mut made.arguments.link_static {
             *argument = argument.replace(STATIC_MACHINE, &of_static);
         }
@@ -370,10 +385,12 @@ impl Definition {
 
 /// Stands for the target in arguments.
 const MACHINE: &str = "{machine}";
+/// Stands for what a target's headers and libraries are called.
+const SDK: &str = "{sdk}";
 /// Stands for the target in arguments that make programs which need no library.
 const STATIC_MACHINE: &str = "{static-machine}";
 
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 14] = [
     ("gcc.toml", include_str!("../gcc.toml")),
     ("clang.toml", include_str!("../clang.toml")),
     ("gcc-aarch64.toml", include_str!("../gcc-aarch64.toml")),
@@ -384,6 +401,9 @@ const SOURCES: [(&str, &str); 11] = [
     ("clang-hip.toml", include_str!("../clang-hip.toml")),
     ("gcc-riscv64.toml", include_str!("../gcc-riscv64.toml")),
     ("gcc-windows.toml", include_str!("../gcc-windows.toml")),
+    ("clang-android.toml", include_str!("../clang-android.toml")),
+    ("xcode.toml", include_str!("../xcode.toml")),
+    ("clang-msvc.toml", include_str!("../clang-msvc.toml")),
     ("zig.toml", include_str!("../zig.toml")),
 ];
 
@@ -397,6 +417,15 @@ pub fn definitions() -> Vec<Definition> {
         .collect();
     all.sort_by_key(|definition| definition.priority);
     all
+}
+
+/// The variable that says where a compiler is which the variables of the `cc` crate do not name: one that is several tools.
+pub fn place_variable(program: &Path) -> Option<String> {
+    let name = program.file_stem()?.to_str()?;
+    let all = definitions().into_iter().map(|definition| definition.find);
+    let mut fitting =
+        all.filter(|find| find.variables.is_empty() && find.programs.iter().any(|own| own == name));
+    fitting.next()?.place_variables.into_iter().next()
 }
 
 #[cfg(test)]
@@ -441,6 +470,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_compiler_that_is_several_tools_has_a_variable_of_its_own() {
+        let variable = |program: &str| place_variable(Path::new(program));
+        assert_eq!(variable("/opt/zig/zig").as_deref(), Some("CARGO_ZIGBUILD_ZIG_PATH"));
+        assert_eq!(variable("/usr/bin/g++"), None);
+        assert_eq!(variable("/usr/bin/clang++"), None);
     }
 
     #[test]

@@ -31,13 +31,18 @@ pub struct Environment {
 const DROPPED: [&str; 6] =
     ["DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "GCC_COLORS"];
 
+/// Variables by which Zig finds the folder of its cache, its own first.
+const ZIG_CACHES: [&str; 4] = ["ZIG_GLOBAL_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"];
+
 /// Variables that change what compilers and linkers make; they are part of every action's key.
-const INFLUENTIAL: [&str; 25] = [
+const INFLUENTIAL: [&str; 27] = [
     "CPATH",
     "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH",
     "COMPILER_PATH",
     "LIBRARY_PATH",
+    "INCLUDE",
+    "LIB",
     "GCC_EXEC_PREFIX",
     "LD_RUN_PATH",
     "LDEMULATION",
@@ -163,6 +168,12 @@ impl Environment {
         value.map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// The same where Zig, if it is called, keeps its cache in a folder.
+    #[must_use]
+    pub fn with_zig_cache(self, folder: &Path) -> Self {
+        self.with(ZIG_CACHES[0], folder)
+    }
+
     /// The machine that the build runs on.
     pub fn host(&self) -> &Target {
         &self.host
@@ -223,6 +234,11 @@ impl Environment {
         for name in DROPPED {
             variables.remove(OsStr::new(name));
         }
+        // Zig runs nowhere without a folder of its own, and containers have no `HOME`.
+        let is_homeless = ZIG_CACHES.iter().all(|name| self.variable(name).is_none());
+        if let Some(cache) = self.cache_directory().filter(|_| is_homeless) {
+            variables.insert(ZIG_CACHES[0].into(), cache.join("zig").into());
+        }
         variables.insert("LC_ALL".into(), "C".into());
         variables.insert("SOURCE_DATE_EPOCH".into(), "0".into());
         variables
@@ -268,6 +284,9 @@ fn with_visual_studio(
 }
 
 fn distribution() -> Vec<String> {
+    if cfg!(any(target_os = "macos", windows)) {
+        return vec![std::env::consts::OS.to_owned()];
+    }
     let text = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let mut names = Vec::new();
     for field in ["ID=", "ID_LIKE="] {
@@ -283,6 +302,17 @@ fn distribution() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zig_has_a_cache_where_there_is_no_home() {
+        let cache = |variables: &[(&str, &str)]| {
+            let environment = Environment::from_variables(variables.iter().copied(), "/");
+            environment.for_tools().get(OsStr::new("ZIG_GLOBAL_CACHE_DIR")).cloned()
+        };
+        assert_eq!(cache(&[("AOTI_CACHE_DIR", "/c")]), Some("/c/zig".into()));
+        assert_eq!(cache(&[("AOTI_CACHE_DIR", "/c"), ("HOME", "/h")]), None);
+        assert_eq!(cache(&[]), None);
+    }
 
     #[test]
     fn a_sealed_environment_has_what_it_is_given_and_nothing_of_the_users() {

@@ -126,8 +126,13 @@ fn in_homes(
     let mut homes = Vec::new();
     if by_variable {
         for name in &find.home_variables {
-            let home = environment.variable(name).map(|home| environment.directory().join(home));
-            homes.extend(home.map(|home| (Some(name), home)));
+            let Some(home) = environment.variable(name) else { continue };
+            let home = environment.directory().join(home);
+            let folders = find.home_folders.iter().flat_map(|folder| matching(&home.join(folder)));
+            homes.extend(folders.map(|folder| (Some(name), folder)).collect::<Vec<_>>());
+            if find.home_folders.is_empty() {
+                homes.push((Some(name), home));
+            }
         }
     } else {
         let mut places = find.places.iter().flat_map(|place| matching(Path::new(place))).collect::<Vec<_>>();
@@ -187,12 +192,23 @@ pub(crate) fn host_compilers(definition: &Definition, environment: &Environment)
     }
 }
 
-/// The folders that a path stands for whose last part may hold one `*`; the newest version first.
+/// The folders that a path stands for whose parts may hold one `*` each; the newest version first.
 fn matching(pattern: &Path) -> Vec<PathBuf> {
-    let (Some(folder), Some(name)) = (pattern.parent(), pattern.file_name().and_then(OsStr::to_str)) else {
-        return Vec::new();
-    };
-    let Some((before, after)) = name.split_once('*') else { return vec![pattern.to_owned()] };
+    let mut found = vec![PathBuf::new()];
+    for part in pattern.components() {
+        let split = part.as_os_str().to_str().and_then(|name| name.split_once('*'));
+        found = match split {
+            Some((before, after)) => {
+                found.iter().flat_map(|folder| children(folder, before, after)).collect()
+            }
+            None => found.into_iter().map(|folder| folder.join(part)).collect(),
+        };
+    }
+    found
+}
+
+/// What a folder holds with such names; the newest version first.
+fn children(folder: &Path, before: &str, after: &str) -> Vec<PathBuf> {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = names.filter_map(|child| child.file_name().into_string().ok());
     let mut names = names
@@ -219,12 +235,8 @@ pub(crate) fn archivers(
 ) -> Vec<Candidate> {
     let find = &definition.find;
     let mut found = in_variables(&find.archiver_variables, environment, target);
-    // An archiver that is part of the compiler is wherever that may be.
-    if find.archiver_subcommand.is_empty() {
-        found.extend(on_path(&find.archivers, environment));
-    } else {
-        found.extend(by_name(find, &find.archivers, &find.archiver_subcommand, environment, target));
-    }
+    // One that comes with the compiler is wherever that may be.
+    found.extend(by_name(find, &find.archivers, &find.archiver_subcommand, environment, target));
     each_once(found)
 }
 

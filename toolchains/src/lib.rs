@@ -55,7 +55,7 @@ pub use cache::{
     ActionStore, CacheStat, Difference, Fetched, GcReport, LayeredStore, LocalStore, Manifest,
     ManifestOutput, Miss, cache_size, open_store, parse_size,
 };
-pub use definition::{Arguments, Definition, DeviceArguments, Family, Level, definitions};
+pub use definition::{Arguments, Definition, DeviceArguments, Family, Level, definitions, place_variable};
 pub use device::{DeviceImage, DeviceJob, DevicePart, DevicePlan, PartReport};
 pub use device_class::Device;
 pub use device_code::{DeviceCode, DeviceCodeError, Form, bundle, inspect};
@@ -67,11 +67,11 @@ pub use executor::Executor;
 pub use find::{FoundBy, Launch};
 pub use gpu::{GpuArchitecture, Scope, gpu_architectures};
 pub use jobs::{ArchiveJob, AssembleJob, CompileJob, Goal, Language, LinkJob, Linking, Mode, Sanitizer};
-pub use lock::{FileLock, Held};
+pub use lock::{FileLock, FileLockGuard};
 pub use outputs::{OutputFile, Outputs};
 pub use present::{PresentDevice, PresentDevices, present_devices};
 pub use probe::{Compiler, Identity};
-pub use report::{Report, ReportEntry};
+pub use report::{Report, ReportEntry, TargetEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
 pub use system::tree::ProcessTree;
 pub use target::{ObjectFormat, Platform, Target};

@@ -14,8 +14,23 @@ use crate::target::Target;
 pub struct Report {
     /// By priority.
     pub entries: Vec<ReportEntry>,
+    /// The targets that CPU code can be for.
+    pub targets: Vec<TargetEntry>,
     /// The GPUs of this machine; none are needed.
     pub devices: PresentDevices,
+}
+
+/// What compiles CPU code for one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetEntry {
+    /// The target.
+    pub target: Target,
+    /// The name of the toolchain that a build takes, if one serves.
+    pub toolchain: Option<String>,
+    /// The levels that it knows.
+    pub levels: Vec<String>,
+    /// How to install one that serves on this machine, if none does.
+    pub install: Option<String>,
 }
 
 /// The state of one toolchain.
@@ -40,10 +55,29 @@ pub struct ReportEntry {
 impl Toolchains {
     /// Probes everything that can be found. Never fails: what is missing is what the report is about.
     pub fn report(&self) -> Report {
-        Report {
-            entries: (0..self.definitions.len()).map(|index| self.report_entry(index)).collect(),
-            devices: present_devices(&self.environment),
+        let entries: Vec<_> = (0..self.definitions.len()).map(|index| self.report_entry(index)).collect();
+        let targets = self.report_targets(&entries);
+        Report { entries, targets, devices: present_devices(&self.environment) }
+    }
+
+    fn report_targets(&self, entries: &[ReportEntry]) -> Vec<TargetEntry> {
+        let all = self.definitions.iter().flat_map(|definition| &definition.serves);
+        let all = all.filter(|serves| serves.device == Device::Cpu).flat_map(|serves| &serves.targets);
+        let mut targets: Vec<TargetEntry> = Vec::new();
+        for target in all.map(Target::new) {
+            if targets.iter().any(|known| known.target == target) {
+                continue;
+            }
+            let of_target = |entry: &ReportEntry| {
+                let mut serves = entry.serves.iter();
+                let own = serves.find(|(device, own, _)| *device == Device::Cpu && *own == target);
+                own.map(|(_, _, levels)| (entry.name.clone(), levels.clone()))
+            };
+            let (toolchain, levels) = entries.iter().find_map(of_target).unzip();
+            let install = if toolchain.is_none() { self.install_for(&target) } else { None };
+            targets.push(TargetEntry { target, toolchain, levels: levels.unwrap_or_default(), install });
         }
+        targets
     }
 
     fn report_entry(&self, index: usize) -> ReportEntry {
@@ -96,6 +130,16 @@ impl Toolchains {
             entry.install = definition.install_help(self.environment.distribution()).map(str::to_owned);
         }
         entry
+    }
+}
+
+impl Toolchains {
+    /// What to install for a target: what this distribution has, else what any system can have, of which the most general comes last.
+    fn install_for(&self, target: &Target) -> Option<String> {
+        let fitting = || self.definitions.iter().filter(|one| one.declares(Device::Cpu, target));
+        let names = self.environment.distribution();
+        let own = fitting().find_map(|one| names.iter().find_map(|name| one.install.get(name)));
+        own.or_else(|| fitting().filter_map(|one| one.install.get("any")).last()).cloned()
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
+pub use aoti_compiler::compile::WeightsType;
 use aoti_compiler::cost::Rates;
 use aoti_compiler::frontend::{InputShape, ModelFile};
 use aoti_compiler::json_words;
@@ -17,7 +18,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
 use crate::files;
-use crate::lock::Usable;
+use crate::lock::ApplicableRecords;
 use crate::operators::{Operator, headers_beside};
 
 /// Where the weights of a model lie.
@@ -101,6 +102,8 @@ pub struct Model {
     pub weights: Weights,
     /// Whether the library takes other weights by name although it has its own; one with external weights always does.
     pub named_weights: bool,
+    /// What the weights of large products are stored in.
+    pub weights_type: WeightsType,
     /// What kind of library is made.
     pub link: LinkKind,
     /// Whether it runs on processors.
@@ -131,7 +134,7 @@ pub struct Model {
     pub samples: Option<Samples>,
 }
 
-/// A safetensors file with sample inputs and outputs of a model.
+/// A file with samples of a model: a safetensors file with inputs and outputs, or the model's own archive with inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Samples {
     /// The file.
@@ -150,6 +153,7 @@ impl Model {
             package: String::new(),
             weights: Weights::Embed,
             named_weights: false,
+            weights_type: WeightsType::Own,
             link: LinkKind::Static,
             cpu: true,
             levels: Vec::new(),
@@ -206,6 +210,13 @@ impl Model {
     #[must_use]
     pub fn named_weights(mut self, named: bool) -> Model {
         self.named_weights = named;
+        self
+    }
+
+    /// What the weights of large products are stored in: `weights-type` of the manifest.
+    #[must_use]
+    pub fn weights_type(mut self, weights: WeightsType) -> Model {
+        self.weights_type = weights;
         self
     }
 
@@ -269,9 +280,11 @@ impl Model {
         self
     }
 
-    /// Looks for samples beside the model, which belongs to the package in this folder.
+    /// Looks for samples beside the model, which belongs to the package in this folder, and else in its own file.
     pub(crate) fn find_samples(&mut self, package: &Path) {
-        let path = self.path.with_extension("safetensors");
+        let beside = self.path.with_extension("safetensors");
+        let own = self.programs.is_empty() && self.path.extension().is_some_and(|it| it == "pt2");
+        let path = if own && !beside.is_file() { self.path.clone() } else { beside };
         let from_package = path.strip_prefix(package).ok().map(Path::to_owned);
         self.samples = (self.test && path.is_file()).then_some(Samples { path, from_package });
     }
@@ -281,22 +294,19 @@ impl Model {
         &self,
         levels: Vec<String>,
         gpus: Vec<String>,
-        Usable { records, rates, .. }: Usable,
+        ApplicableRecords { records, rates, .. }: ApplicableRecords,
     ) -> Result<compile::Options, Error> {
-        Ok(compile::Options {
-            name: self.name.clone(),
-            package: self.package.clone(),
-            levels,
-            gpus,
-            embed_weights: self.weights == Weights::Embed,
-            named_weights: self.named_weights || self.weights == Weights::External,
-            tf32: self.tf32.unwrap_or_default(),
-            libraries: self.libraries.clone(),
-            names: self.all_names(),
-            records,
-            rates,
-            operators: self.compiled_operators()?,
-        })
+        Ok(compile::Options::new(&*self.name, levels)
+            .with_gpus(gpus)
+            .with_package(&*self.package)
+            .with_embedded_weights(self.weights == Weights::Embed)
+            .with_named_weights(self.named_weights || self.weights == Weights::External)
+            .with_weights_type(self.weights_type)
+            .with_tf32(self.tf32.unwrap_or_default())
+            .with_libraries(self.libraries.clone())
+            .with_names(self.all_names())
+            .with_measurements(records, rates)
+            .with_operators(self.compiled_operators()?))
     }
 
     /// The content of its files.
@@ -325,7 +335,8 @@ impl Model {
             files.push(path.to_owned());
             files.extend(files::beside(path));
         }
-        files.extend(self.samples.iter().map(|samples| samples.path.clone()));
+        let samples = self.samples.iter().map(|samples| &samples.path);
+        files.extend(samples.filter(|path| **path != self.path).cloned());
         for path in self.operators.iter().filter_map(Operator::file) {
             files.push(path.to_owned());
             files.extend(headers_beside(path));

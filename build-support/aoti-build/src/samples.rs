@@ -1,13 +1,15 @@
-//! Samples beside a model: which tensors of a safetensors file stand for its inputs and outputs. Reads the header of the file only;
-//! the test that the Rust module has reads the elements.
+//! Samples of a model: which tensors of a safetensors file beside it stand for its inputs and outputs, or else where in the model's own
+//! file the inputs lie that it was exported with. The test that the Rust module has reads the elements.
 
 use std::io::Read;
 use std::path::Path;
 
 use aoti_compiler::codegen::bindings::{self, Sample};
 use aoti_compiler::codegen::interface::{ElementType, Interface, ValueInterface};
+use aoti_compiler::frontend::torch::pt2::{SampleInput, sample_inputs};
 use serde_json::{Map, Value};
 
+use crate::files;
 use crate::model::Samples;
 
 /// More than any header of samples has.
@@ -15,6 +17,10 @@ const LONGEST: u64 = 1 << 24;
 
 /// What builds follow from: where the file is, and the digest of its header.
 pub(crate) fn record(samples: &Samples) -> String {
+    if is_archive(samples) {
+        // What it holds is known by the digest of the model.
+        return format!("{} itself", file(samples));
+    }
     let digest = match header(&samples.path) {
         Ok(bytes) => blake3::hash(&bytes).to_hex().to_string(),
         Err(message) => message,
@@ -22,11 +28,47 @@ pub(crate) fn record(samples: &Samples) -> String {
     format!("{} {digest}", file(samples))
 }
 
-/// What the test of a model compares.
-pub(crate) fn of_interface(samples: &Samples, interface: &Interface, needs_gpu: bool) -> bindings::Samples {
-    let tensors = tensors(&samples.path, interface)
-        .map_err(|message| format!("`{}`: {message}", samples.path.display()));
-    bindings::Samples { file: file(samples), tensors, needs_gpu }
+/// What the test of a model compares. There is none for an archive that keeps no inputs which could be given to the model as they are.
+pub(crate) fn of_interface(
+    samples: &Samples,
+    interface: &Interface,
+    needs_gpu: bool,
+) -> Option<bindings::Samples> {
+    let tensors = if is_archive(samples) {
+        Ok((of_archive(&samples.path, interface)?, Vec::new()))
+    } else {
+        tensors(&samples.path, interface)
+            .map_err(|message| format!("`{}`: {message}", samples.path.display()))
+    };
+    Some(bindings::Samples { file: file(samples), tensors, needs_gpu })
+}
+
+/// Whether the samples are the model itself: the inputs that it was exported with.
+fn is_archive(samples: &Samples) -> bool {
+    samples.path.extension().is_some_and(|extension| extension == "pt2")
+}
+
+fn of_archive(path: &Path, interface: &Interface) -> Option<Vec<Sample>> {
+    let given = sample_inputs(&files::model_file(path).ok()?.file)?;
+    if given.len() != interface.inputs.len() {
+        return None;
+    }
+    let fits = |(given, value): &(SampleInput, &ValueInterface)| {
+        let sizes = given.sizes.iter().map(|size| i64::try_from(*size).unwrap_or(i64::MAX));
+        value.element == ElementType::Number(given.dtype)
+            && given.sizes.len() == value.dims.len()
+            && sizes.zip(&value.dims).all(|(size, dim)| (dim.min..=dim.max).contains(&size))
+    };
+    let pairs: Vec<_> = given.into_iter().zip(&interface.inputs).collect();
+    if !pairs.iter().all(fits) {
+        return None;
+    }
+    let sample = |(index, (given, _)): (usize, (SampleInput, _))| Sample {
+        index,
+        sizes: given.sizes,
+        offset: given.offset,
+    };
+    Some(pairs.into_iter().enumerate().map(sample).collect())
 }
 
 fn file(samples: &Samples) -> String {

@@ -48,6 +48,7 @@ mod pool;
 mod rayon;
 mod saved;
 mod tensor;
+mod trace;
 mod weights;
 
 pub use batcher::{BatchOptions, Batcher, Pending};

@@ -23,7 +23,8 @@ pub struct Sample {
     pub offset: u64,
 }
 
-/// Runs the model on samples of all its inputs; a difference is an error that names the output and the element.
+/// Runs the model on samples of all its inputs; a difference is an error that names the output and the element. Without samples of
+/// outputs, code for each level is compared with that for the others.
 pub fn check(model: &Model, file: &str, inputs: &[Sample], outputs: &[Sample]) -> Result<(), String> {
     let info = model.info();
     let mut opened = File::open(file).map_err(|error| format!("cannot open `{file}`: {error}"))?;
@@ -32,12 +33,10 @@ pub fn check(model: &Model, file: &str, inputs: &[Sample], outputs: &[Sample]) -
     };
     let given = inputs.iter().zip(&info.inputs).map(|(sample, input)| read(sample, input.dtype));
     let given = given.collect::<Result<Vec<_>, _>>()?;
-    let mut found: Vec<_> = info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
-    let mut state =
-        if info.state_bytes == 0 { None } else { Some(model.state().map_err(|e| e.to_string())?) };
-    let views: Vec<_> = given.iter().map(DynTensor::view).collect();
-    let mut targets: Vec<_> = found.iter_mut().collect();
-    model.run_shared(&views, &mut targets, state.as_mut()).map_err(|error| error.to_string())?;
+    if outputs.is_empty() {
+        return levels_agree(model, &given);
+    }
+    let found = run(model, &given)?;
     for sample in outputs {
         let (Some(found), Some(value)) = (found.get(sample.index), info.outputs.get(sample.index)) else {
             return Err(format!("the model has no output {}", sample.index));
@@ -46,6 +45,43 @@ pub fn check(model: &Model, file: &str, inputs: &[Sample], outputs: &[Sample]) -
             .map_err(|what| format!("output `{}` is not as in `{file}`: {what}", value.name))?;
     }
     Ok(())
+}
+
+/// Without expected outputs, all code that runs on this machine must give the same, within the tolerance. Integers may follow from which
+/// of two floats is larger, and are not compared.
+fn levels_agree(model: &Model, given: &[DynTensor]) -> Result<(), String> {
+    if model.info().collectives > 0 {
+        return Ok(());
+    }
+    let mut first: Option<(String, Vec<DynTensor>)> = None;
+    for (name, model) in model.at_every_level() {
+        let model = model.map_err(|error| format!("at level `{name}`: {error}"))?;
+        let found = run(&model, given).map_err(|message| format!("at level `{name}`: {message}"))?;
+        let Some((of, expected)) = &first else {
+            first = Some((name, found));
+            continue;
+        };
+        for ((found, expected), output) in found.iter().zip(expected).zip(&model.info().outputs) {
+            let part = found.dtype().part().unwrap_or(found.dtype());
+            if floats(found, part).is_some() {
+                compare(found, expected).map_err(|what| {
+                    format!("output `{}` at level `{name}` is not that at `{of}`: {what}", output.name)
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(model: &Model, given: &[DynTensor]) -> Result<Vec<DynTensor>, String> {
+    let info = model.info();
+    let mut found: Vec<_> = info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+    let mut state =
+        if info.state_bytes == 0 { None } else { Some(model.state().map_err(|e| e.to_string())?) };
+    let views: Vec<_> = given.iter().map(DynTensor::view).collect();
+    let mut targets: Vec<_> = found.iter_mut().collect();
+    model.run_shared(&views, &mut targets, state.as_mut()).map_err(|error| error.to_string())?;
+    Ok(found)
 }
 
 fn tensor(file: &mut File, sample: &Sample, dtype: DType) -> Result<DynTensor, String> {

@@ -3,7 +3,7 @@
 //
 // FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_FIXED takes no
 // weights by name. FAKE_CUBE gives the first output one more axis. FAKE_AT is the address of the one model at a time.
-// FAKE_VERSION and FAKE_GAP spoil the function table.
+// FAKE_VERSION, FAKE_BYTES and FAKE_GAP spoil the function table.
 #define _GNU_SOURCE
 #include <aoti/abi.h>
 
@@ -14,6 +14,9 @@
 
 #ifndef FAKE_VERSION
 #define FAKE_VERSION AOTI_ABI_VERSION
+#endif
+#ifndef FAKE_BYTES
+#define FAKE_BYTES sizeof(AotiApi)
 #endif
 
 struct AotiModel {
@@ -315,7 +318,7 @@ static int32_t prepare_weights(const AotiNamedTensor *tensors, int32_t n_tensors
 
 static const AotiApi api = {
     .abi_version = FAKE_VERSION,
-    .struct_bytes = sizeof(AotiApi),
+    .struct_bytes = (uint32_t)(FAKE_BYTES),
     .info = &info,
     .create = create,
     .destroy = destroy,

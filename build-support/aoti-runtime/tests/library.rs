@@ -65,6 +65,20 @@ fn a_symbol_that_a_library_lacks_is_named() {
     );
 }
 
+/// Its table is shorter than ours, and nothing of it may be read beyond the version.
+#[test]
+fn a_library_of_the_version_before_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interface_3.c");
+    cc(folder.path(), &["-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", "old.so"]);
+    // SAFETY: the library was just made, and has nothing that runs when it is opened.
+    let error = unsafe { Library::open(folder.path().join("old.so"), "aoti_old_api") }.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Version);
+    let message = error.message();
+    assert!(message.starts_with("the library has interface version 3; this crate supports 4: "), "{message}");
+    assert!(message.ends_with("(cargo-aoti is the older one)"), "{message}");
+}
+
 #[test]
 fn what_a_library_needs_and_does_not_find_is_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -352,11 +352,19 @@ fn the_plan_says_which_code_runs_and_why() {
 #[test]
 fn other_versions_and_gaps_are_refused() {
     let error = library(&["FAKE_VERSION=7"]).unwrap_err();
-    assert_eq!(
-        (error.code(), error.message()),
-        (ErrorCode::Version, "the library has interface version 7; this crate supports 4")
-    );
+    assert_eq!(error.code(), ErrorCode::Version);
+    let message = error.message();
+    assert!(message.starts_with("the library has interface version 7; this crate supports 4: "), "{message}");
+    assert!(message.ends_with("(aoti-runtime is the older one)"), "{message}");
     assert_eq!(library(&["FAKE_GAP"]).unwrap_err().code(), ErrorCode::Version);
+}
+
+#[test]
+fn within_a_version_tables_may_be_longer_and_not_shorter() {
+    assert!(library(&["FAKE_BYTES=(sizeof(AotiApi)+8)"]).unwrap().load(LoadOptions::default()).is_ok());
+    let error = library(&["FAKE_BYTES=(sizeof(AotiApi)-8)"]).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Version);
+    assert!(error.message().contains("build the model with a newer cargo-aoti"), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod clock;
 mod demo;
+mod dist;
 mod examples;
 mod queue;
 mod refit;
@@ -26,6 +27,11 @@ struct Task {
 const TASKS: &[Task] = &[
     Task { name: "demo", summary: "compile the example's model and read pictures with it", run: demo::run },
     Task { name: "test", summary: "formatting, tests, the examples, lints", run: test::run },
+    Task {
+        name: "dist",
+        summary: "make the archive of a release; with --target, for another system",
+        run: dist::run,
+    },
     Task {
         name: "refit",
         summary: "fit the prices of the cost model to the log that `tune` keeps",

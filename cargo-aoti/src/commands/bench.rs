@@ -124,7 +124,7 @@ fn bench_ranks(arguments: &Arguments, context: &Context) -> Result<(), Failure> 
     };
     if arguments.output.is_json() {
         print_json(&json!({
-            "reason": "bench", "us_med": round(*median), "us_min": round(*least), "n": count,
+            "reason": "aoti-bench", "us_med": round(*median), "us_min": round(*least), "n": count,
             "threads": threads, "ranks": ranks.all.len(), "device": device.to_string(),
         }));
     } else {
@@ -268,7 +268,7 @@ impl Report<'_> {
 
     fn json(&self) -> serde_json::Value {
         let mut object = json!({
-            "reason": "bench",
+            "reason": "aoti-bench",
             "us_med": round(self.median()), "us_min": round(self.micros[0]), "us_p95": round(self.percentile(0.95)), "n": self.micros.len(),
             "us_parts": self.parts.iter().map(|us| round(*us)).collect::<Vec<_>>(),
             "compile_ms": self.compile_ms, "library_bytes": self.library_bytes,

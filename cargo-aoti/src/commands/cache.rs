@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             if output.is_json() {
                 let (entries, bytes) = (stat.entries, stat.bytes);
                 print_json(
-                    &json!({ "reason": "cache", "path": store.root(), "entries": entries, "bytes": bytes }),
+                    &json!({ "reason": "aoti-cache", "path": store.root(), "entries": entries, "bytes": bytes }),
                 );
             } else {
                 let (root, entries) = (store.root().display(), stat.entries);
@@ -221,7 +221,7 @@ fn why_json(label: &str, found: &Miss) -> Value {
     };
     let change = |difference: &Difference| json!({ "field": difference.field, "before": difference.before, "now": difference.now });
     let changes: Vec<Value> = changes.iter().map(change).collect();
-    json!({ "reason": "tool", "label": label, "state": state, "changes": changes })
+    json!({ "reason": "aoti-tool", "label": label, "state": state, "changes": changes })
 }
 
 /// Reads a size, for clap.

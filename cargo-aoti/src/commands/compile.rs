@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use aoti_build::{Job, Layout, Model, Session, Settings};
-use aoti_toolchain::{Environment, Target, temporary_folder};
+use aoti_toolchain::{Environment, Target, place_variable, temporary_folder};
 use clap::Args;
 
 use super::Context;
@@ -82,6 +82,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let beside = first.parent().unwrap_or(directory);
     fs_err::create_dir_all(beside).map_err(Failure::machine("make the folder", beside))?;
     let environment = sealed(arguments, &context.environment, beside)?;
+    let of_zig =
+        temporary_folder("model", &environment).map_err(Failure::machine("make a folder in", beside))?;
+    let environment = environment.with_zig_cache(of_zig.path());
     let model = arguments.code.model_of_file(&arguments.model, directory)?;
     check_portable(&model)?;
     let settings = Settings {
@@ -130,7 +133,7 @@ fn sealed(
     }
     let target = arguments.target.clone().unwrap_or_else(|| environment.host().to_string());
     let named = [
-        (format!("CXX_{target}"), Some(&tools.cxx)),
+        (place_variable(&tools.cxx).unwrap_or_else(|| format!("CXX_{target}")), Some(&tools.cxx)),
         (format!("AR_{target}"), tools.ar.as_ref()),
         ("NVCC".to_owned(), tools.nvcc.as_ref()),
         ("NVCC_CCBIN".to_owned(), tools.nvcc.as_ref().map(|_| &tools.cxx)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use aoti_build::{Machine, MathLibrary, VARIABLES};
-use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, Toolchains, Verdict};
+use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, TargetEntry, Toolchains, Verdict};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::Selection;
-use crate::rates::Rates;
+use aoti_tune::peaks::Peaks;
 
 mod explain;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let machine = Machine::here();
     let rates = rates(&machine, cache.as_deref(), arguments.measure);
     // Where packages bring toolchains of their own, those of the first that does are shown.
-    let own = wanted.iter().map(|wanted| wanted.wishes.toolchains.as_slice()).find(|own| !own.is_empty());
+    let own = wanted.iter().map(|wanted| wanted.settings.toolchains.as_slice()).find(|own| !own.is_empty());
     let own = own.unwrap_or_default();
     let report = Toolchains::for_project(environment, cache.as_deref(), own)?.report();
     // Code for GPUs needs a compiler for the host too.
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let is_ready = report.entries.iter().any(serves_host);
     if arguments.output.is_json() {
         print_json(&json!({
-            "reason": "toolchains",
+            "reason": "aoti-toolchains",
             "host": environment.host().as_str(),
             "machine": machine_json(&machine, &rates),
             "ready": is_ready,
@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             "devices": devices_json(&report.devices),
             "libraries": libraries(&wanted).iter().map(|library| library.name()).collect::<Vec<_>>(),
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
+            "targets": report.targets.iter().map(target_json).collect::<Vec<_>>(),
         }));
     } else {
         let mut text = format!("host {}\n{}", environment.host(), describe_machine(&machine, &rates));
@@ -92,6 +93,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             ));
         }
         report.entries.iter().for_each(|entry| describe(entry, &mut text));
+        text.push_str("\ntargets\n");
+        report.targets.iter().for_each(|entry| describe_target(entry, &mut text));
         text.push_str("\nvariables\n");
         for variable in VARIABLES {
             let value = environment.variable(variable.name);
@@ -108,18 +111,18 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 
 /// Libraries of products that packages of the project name.
 fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
-    wanted.iter().flat_map(|wanted| wanted.wishes.libraries.iter().copied()).collect()
+    wanted.iter().flat_map(|wanted| wanted.settings.libraries.iter().copied()).collect()
 }
 
 /// How fast one thread is, and as many as there are processors.
-fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Rates)> {
+fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Peaks)> {
     let mut counts = vec![1, machine.processors.max(1)];
     counts.dedup();
-    counts.into_iter().map(|threads| (threads, Rates::here(cache, threads, again))).collect()
+    counts.into_iter().map(|threads| (threads, Peaks::here(cache, threads, again))).collect()
 }
 
 /// What choices of kernels depend on, and what their times are held against.
-fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
+fn describe_machine(machine: &Machine, rates: &[(usize, Peaks)]) -> String {
     let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
     let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
     let mut text =
@@ -130,7 +133,7 @@ fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
     text
 }
 
-fn machine_json(machine: &Machine, rates: &[(usize, Rates)]) -> Value {
+fn machine_json(machine: &Machine, rates: &[(usize, Peaks)]) -> Value {
     let caches = machine.caches.iter().map(|(level, kib)| json!({ "level": level, "kib": kib }));
     let rates = rates.iter().map(|(threads, rates)| json!({ "threads": threads, "limits": rates.json() }));
     json!({
@@ -160,6 +163,23 @@ fn describe(entry: &ReportEntry, text: &mut String) {
     if let Some(install) = &entry.install {
         text.push_str(&format!("  install: {install}\n"));
     }
+}
+
+/// What compiles models for a target, or the command that gets it.
+fn describe_target(entry: &TargetEntry, text: &mut String) {
+    let state = match (&entry.toolchain, &entry.install) {
+        (Some(toolchain), _) => format!("{toolchain} ({})", entry.levels.join(", ")),
+        (None, Some(install)) => format!("missing: {install}"),
+        (None, None) => "missing".to_owned(),
+    };
+    text.push_str(&format!("  {:<30} {state}\n", entry.target.as_str()));
+}
+
+fn target_json(entry: &TargetEntry) -> Value {
+    json!({
+        "target": entry.target.as_str(), "toolchain": entry.toolchain, "levels": entry.levels,
+        "install": entry.install,
+    })
 }
 
 fn devices_json(devices: &PresentDevices) -> Value {

@@ -25,7 +25,7 @@ const COLUMNS: usize = 100;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let all = all();
     let object = |(code, title, text): &(String, &str, &str)| {
-        print_json(&json!({ "reason": "code", "code": code, "title": title, "explanation": text }));
+        print_json(&json!({ "reason": "aoti-code", "code": code, "title": title, "explanation": text }));
     };
     let is_json = arguments.output.is_json();
     let Some(wanted) = &arguments.code else {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
-use aoti_compiler::compile::{self, Emit, Options};
+use aoti_compiler::compile::{self, Emit};
 use aoti_compiler::names;
 use aoti_compiler::schedule::Explanation;
 use aoti_compiler::target::GpuTarget;
@@ -95,8 +95,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let numerics = arguments.rounding.or(chosen.numerics());
     let levels = arguments.level.iter().cloned();
     let (gpus, levels) = levels.partition(|level| GpuTarget::named(level).is_some());
-    let options =
-        Options { named_weights: arguments.named_weights, ..chosen.options(levels, gpus, numerics)? };
+    let options = chosen.options(levels, gpus, numerics)?.with_named_weights(arguments.named_weights);
     if arguments.choices {
         return choices::run(model, chosen.path(), &options, output);
     }
@@ -122,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     };
     let text = compile::emit(model, &options, stage)?;
     if output.is_json() {
-        print_json(&json!({ "reason": "text", "stage": stage.name(), "text": text }));
+        print_json(&json!({ "reason": "aoti-text", "stage": stage.name(), "text": text }));
     } else {
         print(&text);
     }
@@ -137,7 +136,7 @@ fn fusion(explanations: &[Explanation], output: Output) {
         for explanation in explanations {
             let Explanation { producer, consumer, refusal, costs } = explanation;
             print_json(&json!({
-                "reason": "fusion", "producer": producer, "consumer": consumer, "fused": refusal.is_none(),
+                "reason": "aoti-fusion", "producer": producer, "consumer": consumer, "fused": refusal.is_none(),
                 "refusal": refusal.as_ref().map(ToString::to_string),
                 "cost_apart": costs.map(|costs| costs.apart), "cost_fused": costs.map(|costs| costs.fused),
             }));
@@ -187,7 +186,7 @@ fn signature_json(interface: &Interface) -> Value {
         values.iter().map(value).collect()
     };
     json!({
-        "reason": "signature",
+        "reason": "aoti-signature",
         "name": interface.name,
         "identifier": names::identifier(&interface.name),
         "inputs": values(&interface.inputs),

@@ -64,7 +64,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::RunCase(arguments) => run_case::run(&arguments, context),
         Command::Script(arguments) => script::run(&arguments, context),
         Command::Tune(arguments) => tune::run(&arguments, context),
-        Command::TuneHelper(arguments) => crate::tune::helper::run(&arguments),
+        Command::TuneWorker => Ok(aoti_tune::worker::run()?),
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn print(text: &str) {
 /// Tells what was done where, or to what: in words on stderr, or as an object on stdout.
 pub(crate) fn tell(output: Output, context: &Context, verb: &str, what: &str, mut object: Value) {
     if output.is_json() {
-        object["reason"] = json!(verb.to_lowercase());
+        object["reason"] = json!(format!("aoti-{}", verb.to_lowercase()));
         print_json(&object);
     } else {
         context.terminal.status(verb, what);

@@ -51,8 +51,8 @@ pub(crate) struct Options {
     /// Name of the package; by default the folder's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Folder of the sources of cargo-aoti [default: where this program was built]
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder or git repository (a URL) of the sources of cargo-aoti [default: where this program was built]
+    #[arg(long, value_name = "FOLDER|URL")]
     sources: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -119,20 +119,8 @@ fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
     let declared = operators_of_project(project)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     let identifier = aoti_build::Model::new(&name, &path).identifier();
-    let options = compile::Options {
-        name: name.clone(),
-        package: String::new(),
-        levels: Vec::new(),
-        gpus: Vec::new(),
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: declared.iter().map(Operator::read).collect::<Result<_, _>>()?,
-    };
+    let operators = declared.iter().map(Operator::read).collect::<Result<_, _>>()?;
+    let options = compile::Options::new(&*name, [""; 0]).with_operators(operators);
     let bundle =
         compile::compile(model, &options).map_err(|diagnostics| declare_first(diagnostics, project))?;
     let functions = functions(&declared, &options.operators);
@@ -216,6 +204,9 @@ fn fill(
     let has_compiler = path.join("src/lib.rs").exists() || !is_installed;
     if !text.contains("aoti-build") {
         context.terminal.status("Note", compiler_note(has_compiler, is_installed));
+    }
+    if let Some(note) = crates.note().filter(|_| !text.contains("aoti-runtime")) {
+        context.terminal.status("Note", &note);
     }
     let is_onnx = chosen.is_some_and(|chosen| chosen.file.ends_with(".onnx"));
     let compiler = has_compiler.then_some(if is_onnx { &["onnx"][..] } else { &[] });

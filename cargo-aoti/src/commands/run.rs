@@ -19,8 +19,9 @@ use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::ranks;
 use crate::single;
+use crate::tensors::file;
 use crate::tensors::random::Random;
-use crate::tensors::{complex, file};
+use aoti_tune::tensors::complex;
 use taps::Taps;
 
 /// Compiles a model and runs it once
@@ -105,7 +106,7 @@ fn show(arguments: &Arguments, rank: Option<usize>, info: &ModelInfo, outputs: &
     for (output, tensor) in info.outputs.iter().zip(outputs) {
         if arguments.printed.is_json() {
             let (name, dtype, sizes) = (&output.name, tensor.dtype().name(), tensor.sizes());
-            let mut object = json!({ "reason": "output", "name": name, "dtype": dtype, "sizes": sizes });
+            let mut object = json!({ "reason": "aoti-output", "name": name, "dtype": dtype, "sizes": sizes });
             if let Some(rank) = rank {
                 object["rank"] = json!(rank);
             }

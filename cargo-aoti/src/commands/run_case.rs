@@ -13,7 +13,8 @@ use serde_json::json;
 use super::{Context, print_json};
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::{complex, file};
+use crate::tensors::file;
+use aoti_tune::tensors::complex;
 
 /// Runs a library, or a model in the interpreter, on inputs from a file
 #[derive(Args, Debug)]

@@ -338,3 +338,94 @@ fn a_tool_that_writes_nothing_or_is_gone_is_told() {
     let error = executor.run_one(&action, &Log::default()).unwrap_err();
     assert!(matches!(error, Error::Spawn { .. }), "{error}");
 }
+
+fn folders(machine: &Machine, path: &str) {
+    std::fs::create_dir_all(machine.path(path)).unwrap();
+}
+
+#[test]
+fn the_newest_android_ndk_of_an_sdk_is_found() {
+    let mut machine = Machine::new();
+    for version in ["9.2.1", "27.2.12479018"] {
+        let bin = format!("sdk/ndk/{version}/toolchains/llvm/prebuilt/linux-x86_64/bin");
+        folders(&machine, &bin);
+        machine.compiler(&format!("{bin}/clang++"), "clang", 18, "aarch64-unknown-linux-android21");
+        machine.script(&format!("{bin}/llvm-ar"), "echo LLVM version 18");
+    }
+    // One for the machine itself, which has no headers of Android.
+    machine.compiler("bin/clang++", "clang", 19, X86);
+    machine.set("ANDROID_HOME", machine.path("sdk"));
+    let android = Target::new("aarch64-linux-android");
+    let requirements = Requirements { archive: true, ..Requirements::cpu(android) };
+    let found = machine.toolchains().resolve(&requirements).unwrap();
+    assert_eq!(found.name(), "clang-android");
+    let ndk = machine.path("sdk/ndk/27.2.12479018");
+    assert!(found.compiler.launch.program.starts_with(&ndk), "{:?}", found.compiler.launch);
+    assert_eq!(found.compiler.launch.arguments, ["--target=aarch64-linux-android21"]);
+    assert!(found.archiver.unwrap().launch.program.starts_with(&ndk));
+
+    // Its own variable names the NDK itself, and goes first.
+    machine.set("ANDROID_NDK_HOME", machine.path("sdk/ndk/9.2.1"));
+    let found = machine.toolchains().resolve(&requirements).unwrap();
+    assert!(found.compiler.launch.program.starts_with(machine.path("sdk/ndk/9.2.1")));
+}
+
+#[test]
+fn xcode_is_asked_for_the_sdk_of_each_system() {
+    let machine = Machine::new();
+    machine.script("bin/llvm-ar", "echo LLVM version 18");
+    for (target, sdk, named, told) in [
+        ("aarch64-apple-ios", "iphoneos", "arm64-apple-ios10.0", "arm64-apple-ios10.0.0"),
+        (
+            "aarch64-apple-ios-sim",
+            "iphonesimulator",
+            "arm64-apple-ios14.0-simulator",
+            "arm64-apple-ios14.0.0-simulator",
+        ),
+        ("aarch64-apple-darwin", "macosx", "arm64-apple-macosx11.0", "arm64-apple-darwin20.1.0"),
+    ] {
+        machine.compiler("bin/xcrun", "clang", 17, told);
+        let requirements = Requirements { archive: true, ..Requirements::cpu(Target::new(target)) };
+        let found =
+            machine.toolchains().resolve(&requirements).unwrap_or_else(|error| panic!("{target}: {error}"));
+        assert_eq!((found.name(), found.compiler.machine.as_str()), ("xcode", told));
+        assert_eq!(found.compiler.launch.arguments, ["--sdk", sdk, "clang++", "-target", named]);
+    }
+}
+
+#[test]
+fn clang_serves_windows_where_visual_studio_s_headers_are_named() {
+    let mut machine = Machine::new();
+    machine.script("bin/llvm-ar", "echo LLVM version 18");
+    machine.script(
+        "bin/clang++",
+        "case \"$*\" in\n\
+         *-E*) echo 'aoti_family clang 19'; [ -z \"$INCLUDE\" ] || echo aoti_headers;;\n\
+         *--version*) echo 'clang (shim) 19.1';;\n\
+         *-dumpmachine*) echo x86_64-pc-windows-msvc;;\n\
+         esac",
+    );
+    let requirements = Requirements::cpu(Target::new("x86_64-pc-windows-msvc"));
+    let refused = machine.toolchains().resolve(&requirements).unwrap_err().to_string();
+    assert!(refused.contains("finds no C library headers for `x86_64-pc-windows-msvc`"), "{refused}");
+    assert!(refused.contains("`INCLUDE` and `LIB`"), "{refused}");
+    machine.set("INCLUDE", "/sdk/crt/include;/sdk/include/ucrt");
+    let found = machine.toolchains().resolve(&requirements).unwrap();
+    assert_eq!(found.name(), "clang-msvc");
+    let action = compile(&found, Some("x86-64-v3"), &Mode::default());
+    assert!(!action.arguments.iter().any(|argument| argument == "-fPIC"), "{:?}", action.arguments);
+}
+
+#[test]
+fn each_target_has_a_toolchain_or_the_command_that_gets_one() {
+    let machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    machine.script("bin/ar", "echo GNU ar 2.40");
+    let targets = machine.toolchains().report().targets;
+    let of = |name: &str| targets.iter().find(|entry| entry.target.as_str() == name).expect("it is listed");
+    assert_eq!(of("x86_64-unknown-linux-gnu").toolchain.as_deref(), Some("gcc"));
+    assert!(of("x86_64-unknown-linux-gnu").levels.contains(&"x86-64-v3".to_owned()));
+    assert_eq!(of("wasm32-wasip1").install.as_deref(), Some("pip install ziglang"));
+    assert!(of("aarch64-linux-android").install.as_ref().unwrap().contains("ANDROID_NDK_HOME"));
+    assert!(targets.iter().all(|entry| entry.toolchain.is_some() || entry.install.is_some()));
+}

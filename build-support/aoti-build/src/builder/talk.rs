@@ -3,15 +3,21 @@
 
 use aoti_toolchain::{Event, Target};
 
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::progress::{ModelEvent, Progress};
 
-/// Tells cargo what is wrong; the error goes on to the script's `main`.
+/// Tells cargo what is wrong, which fails the build, whatever the script does next.
+///
+/// Of a script that fails besides, cargo shows all that it has printed, and the same once more. So it ends here where what cargo
+/// was told is all that there is to say; what tools have written is longer, and goes on to the script's `main`.
 pub(super) fn failed(error: Error) -> Error {
     for line in error.lines() {
         println!("cargo::error={}", on_one_line(&line));
     }
-    error
+    match error.fault() {
+        Fault::User => std::process::exit(0),
+        Fault::Machine => error,
+    }
 }
 
 /// Tells cargo what the package's owner should know.

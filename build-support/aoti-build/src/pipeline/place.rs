@@ -41,7 +41,7 @@ pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<()
         .map(|(_, content)| content.digest().to_owned());
     let model = &passing.job.model;
     let of_interface = |own| samples::of_interface(own, &passing.bundle.interface, !model.cpu);
-    let samples = model.samples.as_ref().map(of_interface);
+    let samples = model.samples.as_ref().and_then(of_interface);
     let link = link(passing, session);
     let options = bindings::Options { weights: placement, link, weights_digest, samples };
     let module = passing.bundle.bindings(&options);

@@ -2,6 +2,18 @@
 // as an identifier and, for a model of a package, 12 digits of a digest of both with the package's version, so that models
 // of one name never meet in one program: `aoti_digits_1c3a5e7f9b0d_api`. The model's header also declares it without the digest.
 // Plain C11; owns the layouts that callers and generated code share, and knows nothing of kernels.
+//
+// Versions. The exported function takes nothing and returns the table in every version, and the first two members of the table
+// are `abi_version` and `struct_bytes` in every version. Before anything else is read, a caller compares them:
+//
+//   const AotiApi *api = aoti_digits_api();
+//   if (api->abi_version != AOTI_ABI_VERSION || api->struct_bytes < sizeof(AotiApi)) return refused;
+//
+// Within a version functions are only added at the end of AotiApi, which makes `struct_bytes` larger, and values to enumerations:
+// a caller that was compiled with this header works with every library of this version whose table is as long as it knows or
+// longer, and treats a status that it does not know as an error. Anything else (another layout, another meaning, a function that
+// is gone) makes another version, and a library of another version is refused: none is emulated. So a library and its caller are
+// upgraded together, and a library that was linked into a program stays good for as long as the program.
 #pragma once
 // Programs with several models may have a copy of this file for each.
 #ifndef AOTI_ABI_H

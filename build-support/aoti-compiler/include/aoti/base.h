@@ -105,6 +105,15 @@ using u64 = uint64_t;
 using f32 = float;
 using f64 = double;
 
+// The first index of a run that was outside its dimension: 1 + the number of the operator that met it, or 0; then the index, the
+// size of the dimension, and whether negative ones count from its end. All but the number are written by who has written that.
+struct Fault {
+  i32 site;
+  i32 wraps;
+  i64 index;
+  i64 size;
+};
+
 // Storage of a half-precision element. Arithmetic is done in f32.
 struct f16 {
   u16 bits;

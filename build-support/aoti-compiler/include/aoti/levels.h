@@ -2,6 +2,10 @@
 // Knows nothing of models. Asks the processor itself: what compilers' builtins ask is not in every system's runtime library.
 #pragma once
 
+#if defined(__riscv) && defined(__linux__)
+extern "C" unsigned long getauxval(unsigned long) noexcept;
+#endif
+
 namespace aoti {
 namespace {
 
@@ -70,6 +74,14 @@ __attribute__((unused)) const char *lacks_x86_64_v4() {
 }
 
 #undef AOTI_LACK
+#elif defined(__riscv) && defined(__linux__)
+
+// The processor tells nobody but the system, which has a bit for each letter of the instruction set's name.
+__attribute__((unused)) const char *lacks_rv64gcv() {
+  constexpr unsigned long kHardware = 16;
+  return getauxval(kHardware) >> ('V' - 'A') & 1 ? nullptr : "this processor has no vector extension (V)";
+}
+
 #endif
 
 } // namespace

@@ -30,7 +30,7 @@ struct CpuRun : AotiRun {
   int32_t threads;
   bool submitted;
   int32_t failed;
-  int fault;
+  Fault fault;
   AotiError refusal; // of the communicator, where ranks compute something together
 };
 
@@ -268,7 +268,7 @@ template <const Tables &T> struct Interface {
     for (int32_t i = 0; i < info.n_outputs; ++i) output_data[i] = outputs[i].data;
     void *late_memory[T.n_late + 1] = {};
     OwnMemory late{{late_memory, allocate_late, release_late}, outputs, output_data};
-    run.fault = 0;
+    run.fault.site = 0;
     run.refusal.code = AOTI_OK;
     run.submitted = true;
     run.failed = run.model->level->run({context, input_data, output_data, state ? memory_of(state) : nullptr,

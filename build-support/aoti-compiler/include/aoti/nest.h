@@ -206,8 +206,8 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
   return select((at >= low) & (at < last), read, result);
 }
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
-template <class L, class T, class F>
-AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
+template <class L, class T, class I, class F>
+AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<L::width> mask, F fill) {
   Mask<L::width> live = mask & active(lanes);
   auto read = detail::Element<T>::decode(detail::fill<L::width, detail::raw_of<T>>(Full<L::width>{}, [&](int i) {
     return lane(live, i) ? detail::peek(p + lane(index, i)) : detail::raw_of<T>(0);
@@ -238,8 +238,8 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
 }
 
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
-template <class L, class T, class F>
-AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
+template <class L, class T, class I, class F>
+AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<L::width> mask, F fill) {
   auto result = broadcast(lanes, fill);
   const Mask<L::width> live = mask & active(lanes);
   if (!any(live)) return result;
@@ -248,30 +248,54 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mas
 #endif
 
 // Whether 0 <= coordinate < size.
-template <int W> AOTI_INLINE Mask<W> inside(Vec<i64, W> coordinate, i64 size) {
-  return (coordinate >= i64(0)) & (coordinate < size);
+template <class I, int W> AOTI_INLINE Mask<W> inside(Vec<I, W> coordinate, i64 size) {
+  return (coordinate >= I(0)) & (coordinate < I(size));
 }
 
 // False in every lane: what isnan and isinf give for integers.
 template <class T, int W> AOTI_INLINE Mask<W> no_lanes(Vec<T, W>) { return {splat<W>(i32(0))}; }
 template <int W> AOTI_INLINE Mask<W> no_lanes(Mask<W>) { return {splat<W>(i32(0))}; }
 
-// An index into a dimension of `size`. One outside is noted as the fault of operator `site`, and replaced by 0, so that
-// nothing outside is touched.
+namespace detail {
+
+// Notes the first of these lanes that is bad.
+template <int W>
+#if AOTI_GPU
+AOTI_INLINE
+#else
+AOTI_NOINLINE
+#endif
+void note_index(const Run &run, Vec<i64, W> index, Mask<W> bad, i64 size, int site, bool wraps) {
+  int at = 0;
+  while (at < W - 1 && !lane(bad, at)) ++at;
+  note_fault(run, {site + 1, wraps, lane(index, at), size});
+}
+
+// `given` is `index` as it was before negative ones were counted from the end.
 template <class L>
-AOTI_INLINE Vec<i64, L::width> check_index(L lanes, const Run &run, Vec<i64, L::width> index, i64 size, int site) {
+AOTI_INLINE Vec<i64, L::width> checked_index(L lanes, const Run &run, Vec<i64, L::width> index,
+                                             Vec<i64, L::width> given, i64 size, int site, bool wraps) {
   constexpr int W = L::width;
   Mask<W> bad = ((index < i64(0)) | (index >= size)) & active(lanes);
   if (__builtin_expect(any(bad), 0)) {
-    note_fault(run, site + 1);
+    note_index<W>(run, given, bad, size, site, wraps);
     index = select(bad, splat<W>(i64(0)), index);
   }
   return select_tail(lanes, index, i64(0));
 }
+
+} // namespace detail
+
+// An index into a dimension of `size`. One outside is noted as the fault of operator `site`, and replaced by 0, so that
+// nothing outside is touched.
+template <class L>
+AOTI_INLINE Vec<i64, L::width> check_index(L lanes, const Run &run, Vec<i64, L::width> index, i64 size, int site) {
+  return detail::checked_index(lanes, run, index, index, size, site, false);
+}
 // As `check_index`, but negative ones count from the end.
 template <class L>
 AOTI_INLINE Vec<i64, L::width> wrap_index(L lanes, const Run &run, Vec<i64, L::width> index, i64 size, int site) {
-  return check_index(lanes, run, select(index < i64(0), index + size, index), size, site);
+  return detail::checked_index(lanes, run, select(index < i64(0), index + size, index), index, size, site, true);
 }
 
 AOTI_NAMESPACE_END

@@ -267,14 +267,15 @@ template <const Preparation &P> struct Prepare {
     if (findings.count == 1) return fail(error, AOTI_ERROR_WEIGHTS, "%s", findings.first.message);
     for (int32_t i = 0; i < P.n_inputs; ++i) inputs[i] = found[P.inputs[i]];
     for (int32_t i = 0; i < P.n_outputs; ++i) outputs[i] = computed + P.outputs[i];
-    int fault = 0;
+    Fault fault = {};
     int64_t no_symbols[1] = {};
     const Run run{&context, inputs, outputs, nullptr, P.fixed, nullptr, arena, arena + aligned(P.arena_bytes),
                   &fault,   no_symbols, nullptr};
     P.run(run);
-    if (fault > 0)
-      return fail(error, AOTI_ERROR_INDEX, "weights hold an index that is outside its dimension in %s",
-                  P.sites[fault - 1]);
+    if (fault.site > 0)
+      return fail(error, AOTI_ERROR_INDEX, "weights hold index %lld, which is outside %lld..=%lld in %s",
+                  (long long)fault.index, (long long)(fault.wraps ? -fault.size : 0), (long long)fault.size - 1,
+                  P.sites[fault.site - 1]);
     write_pieces(run, (char *)weights, options);
     return succeed(error);
   }

@@ -13,7 +13,7 @@ namespace aoti {
 constexpr int32_t kForkJoin = 1024, kMostForkJoin = 1 << 20;
 
 // `scratch` belongs to the kernel that runs now: `shared_scratch` bytes for all workers, then `worker_scratch` bytes for
-// each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
+// each worker. `fault` is about the first index that was outside its dimension.
 // `expanded` holds what the model made of its weights when it was created. `symbols` are the sizes, to which those that are
 // read from data are added. `tell` is told of kernels, or null.
 struct Late;
@@ -26,7 +26,7 @@ struct Run {
   const char *expanded;
   char *arena;
   char *scratch;
-  int *fault;
+  Fault *fault;
   int64_t *symbols;
   void (*tell)(const Run &run, int32_t kernel, int32_t phase);
   const Late *late = nullptr;
@@ -96,13 +96,14 @@ AOTI_INLINE void call(const Run &run, i32 number, void (*kernel)(const Run &, Pa
 template <class T> AOTI_INLINE T read(const Run &, const T *from) { return *from; }
 
 // The first fault of a run is the one that is told.
-AOTI_INLINE void note_fault(const Run &run, int fault) {
-  int none = 0;
-  __atomic_compare_exchange_n(run.fault, &none, fault, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+AOTI_INLINE void note_fault(const Run &run, const Fault &fault) {
+  i32 none = 0;
+  if (!__atomic_compare_exchange_n(&run.fault->site, &none, fault.site, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+  run.fault->wraps = fault.wraps, run.fault->index = fault.index, run.fault->size = fault.size;
 }
 
 // Whether an operator met an index outside its dimension. Loops end then: their conditions are of what came of it.
-AOTI_INLINE bool has_fault(const Run &run) { return __atomic_load_n(run.fault, __ATOMIC_RELAXED) != 0; }
+AOTI_INLINE bool has_fault(const Run &run) { return __atomic_load_n(&run.fault->site, __ATOMIC_RELAXED) != 0; }
 
 // Units of so much work that are worth a thread: those that make `enough`, where threads take `kForkJoin` to begin and end. One
 // thread does not ask.

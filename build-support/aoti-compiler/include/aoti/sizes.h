@@ -220,10 +220,12 @@ template <const Tables &T> struct Sizes {
   }
 
   // What a run that is done says: an assertion or an index that failed, or the sizes of the outputs.
-  static int32_t outcome(int32_t failed, int fault, const int64_t *symbols, int64_t *const *sizes, AotiError *error) {
+  static int32_t outcome(int32_t failed, const Fault &fault, const int64_t *symbols, int64_t *const *sizes, AotiError *error) {
     if (failed > 0) return fail_with(error, AOTI_ERROR_ASSERT, failed - 1, symbols);
     if (failed < 0) return fail_with(error, AOTI_ERROR_MEMORY, -failed - 1, symbols);
-    if (fault > 0) return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", T.sites[fault - 1]);
+    if (fault.site > 0)
+      return fail(error, AOTI_ERROR_INDEX, "index %lld is outside %lld..=%lld in %s", (long long)fault.index,
+                  (long long)(fault.wraps ? -fault.size : 0), (long long)fault.size - 1, T.sites[fault.site - 1]);
     if (sizes)
       if (int32_t code = write_sizes(symbols, T.output_sizes, sizes, error)) return code;
     return succeed(error);

@@ -25,6 +25,7 @@ headers![
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
+    "dots.h",
     "dynamic.h",
     "exchange.h",
     "expand.h",
@@ -62,6 +63,7 @@ headers![
     "gpu/roles.h",
     "gpu/run.h",
     "gpu/simt.h",
+    "gpu/recurrent.h",
     "gpu/skinny.h",
     "gpu/scan.h",
     "gpu/scatter.h",
@@ -104,6 +106,7 @@ headers![
     "rows.h",
     "run.h",
     "scalar.h",
+    "scan.h",
     "shuffle.h",
     "sizes.h",
     "special.h",
@@ -122,13 +125,14 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 20] = [
     "random.h",
     "special.h",
     "gemm.h",
     "gemm_units.h",
     "gemm_blas.h",
     "gemm_groups.h",
+    "dots.h",
     "attention.h",
     "conv.h",
     "depthwise.h",
@@ -140,6 +144,7 @@ const OPTIONAL: [&str; 18] = [
     "linalg.h",
     "fourier.h",
     "rows.h",
+    "scan.h",
     "extern.h",
 ];
 

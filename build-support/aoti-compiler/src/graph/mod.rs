@@ -13,6 +13,7 @@ mod extern_call;
 mod functions;
 mod groups;
 mod op;
+mod recurrent;
 mod scalar;
 pub mod text;
 mod verify;
@@ -27,6 +28,7 @@ pub use functions::{
 };
 pub use groups::Groups;
 pub use op::{Conv, Coord, Op, OpClass, Unused};
+pub use recurrent::{Cell, Directions, Operands, Recurrent, WIDEST};
 pub use scalar::Scalar;
 pub use verify::verify;
 

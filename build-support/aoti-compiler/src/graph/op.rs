@@ -1,6 +1,7 @@
 //! The operators of the core graph: few, pure and total over their documented domain.
 
 use super::functions::{BinaryOp, Combine, ReduceOp, Routine, ScanOp, UnaryOp};
+use super::recurrent::Recurrent;
 use super::{Collective, ConstantId, ExternCall, Graph, Guard, Scalar};
 use crate::fourier::Fourier;
 use crate::symbolic::{Expr, Symbol};
@@ -95,8 +96,10 @@ pub enum Op {
         axis: usize,
         /// Largest first.
         descending: bool,
-        /// How many of the first are results; all without. The axis has as many.
+        /// Where the results end, counted from the first; all are results without.
         kept: Option<i64>,
+        /// How many of the first are no results.
+        skipped: i64,
     },
     /// Operands: sorted `[..., n]` and values `[..., m]` of one type, equal leading axes. Result (`i64`, values'
     /// shape): where each value would be inserted, left of equal ones, or right of them.
@@ -109,6 +112,8 @@ pub enum Op {
     /// Operands: rows, their sizes those of the transform, and the roots of its plan ([`crate::fourier::Plan`]), all of
     /// one type, `f32` or `f64`. The result has a transformed row for each.
     Fourier(Fourier),
+    /// A recurrent layer over a sequence; operands and results are of one type.
+    Recurrent(Recurrent),
     /// A function of the user's project. Operands and results are contiguous tensors of any types; it may fail the run, and
     /// nothing is known of what it computes.
     Extern(ExternCall),
@@ -196,9 +201,12 @@ impl Op {
             Op::Scatter { coords, .. } => OpClass::Scatter(coords),
             Op::Cat { .. } => OpClass::Concat,
             Op::Reduce { axes, .. } => OpClass::Reduction(axes),
-            Op::Scan { .. } | Op::Sort { .. } | Op::SearchSorted { .. } | Op::Routine(_) | Op::Fourier(_) => {
-                OpClass::AxisOp
-            }
+            Op::Scan { .. }
+            | Op::Sort { .. }
+            | Op::SearchSorted { .. }
+            | Op::Routine(_)
+            | Op::Fourier(_)
+            | Op::Recurrent(_) => OpClass::AxisOp,
             Op::MatMul | Op::Conv(_) => OpClass::Contraction,
             // A call without results is there for its effect; PyTorch drops other calls whose results are dead, too.
             Op::Extern(call) if call.results.is_empty() => OpClass::Opaque(Unused::Stays),
@@ -231,6 +239,7 @@ impl Op {
             Op::SearchSorted { .. } => "searchsorted",
             Op::Routine(routine) => routine.name(),
             Op::Fourier(_) => "fourier",
+            Op::Recurrent(_) => "recurrent",
             Op::Extern(_) => "extern",
             Op::Collective(own) => own.kind.name(),
             Op::MatMul => "matmul",

@@ -14,6 +14,7 @@ mod index;
 mod matrices;
 mod movement;
 mod order;
+mod recurrent;
 mod reduce;
 mod run;
 mod schedule;

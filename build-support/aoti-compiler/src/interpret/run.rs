@@ -3,7 +3,7 @@
 use super::error::EvalError;
 use super::index::Symbols;
 use super::tensor::Tensor;
-use super::{binary, contract, convert, fourier, matrices, movement, order, reduce, unary};
+use super::{binary, contract, convert, fourier, matrices, movement, order, recurrent, reduce, unary};
 use crate::dtype::DType;
 use crate::graph::{Graph, Guard, Input, InputRole, Node, Op, SymbolInfo, SymbolSource, TensorType, ValueId};
 use crate::symbolic::Symbol;
@@ -250,9 +250,10 @@ impl Run<'_> {
                 let (values, indices) = reduce::scan(*op, operand(0)?, *axis)?;
                 return Ok([Some(values), indices].into_iter().flatten().collect());
             }
-            Op::Sort { axis, descending, kept } => {
+            Op::Sort { axis, descending, kept, skipped } => {
                 let kept = kept.and_then(|kept| usize::try_from(kept).ok()).unwrap_or(usize::MAX);
-                let runs = order::Runs { length: usize::MAX, kept, descending: *descending };
+                let skipped = usize::try_from(*skipped).unwrap_or(0);
+                let runs = order::Runs { length: usize::MAX, kept, skipped, descending: *descending };
                 let (values, places) = order::sort(operand(0)?, *axis, &runs);
                 let sizes = values.sizes().to_vec();
                 return Ok(vec![values, Tensor::from_i64(&sizes, &places)]);
@@ -272,6 +273,7 @@ impl Run<'_> {
                 return matrices::apply(*routine, operands, sizes, results);
             }
             Op::Fourier(own) => fourier::transform(own, operand(0)?, sizes),
+            Op::Recurrent(own) => return recurrent::layer(own, operands),
             Op::Extern(call) => return Err(EvalError::Extern { operator: call.operator.clone() }),
             Op::Collective(own) => return Err(EvalError::Collective(own.kind.name())),
             Op::MatMul => contract::matmul(operand(0)?, operand(1)?)?,

@@ -49,6 +49,7 @@ impl<'a> Element<'a> {
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)
+            | Op::Recurrent(_)
             | Op::Extern(_)
             | Op::Collective(_)
             | Op::MatMul

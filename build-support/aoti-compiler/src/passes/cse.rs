@@ -75,6 +75,7 @@ fn fingerprint(graph: &Graph, op: &Op) -> u64 {
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)
+        | Op::Recurrent(_)
         | Op::Extern(_)
         | Op::Collective(_)
         | Op::MatMul

@@ -72,6 +72,7 @@ fn of_node(graph: &Graph, node: &Node, known: &SecondaryMap<ValueId, Option<Exte
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)
+        | Op::Recurrent(_)
         | Op::Extern(_)
         | Op::Collective(_)
         | Op::MatMul

@@ -14,6 +14,8 @@ mod gemv_weights;
 pub(crate) mod integer_extent;
 mod integer_products;
 mod merge_matmuls;
+mod narrow_lookups;
+mod narrow_weights;
 mod orient_lookups;
 mod quantised_products;
 pub mod rename;
@@ -25,6 +27,8 @@ mod subpixel_conv;
 #[cfg(test)]
 mod tests;
 mod uniform_constants;
+mod unroll_recurrent;
+mod whole_sorts;
 mod widen;
 
 pub(crate) use byte_products::byte_operands;
@@ -40,6 +44,8 @@ pub use fourier_to_gemm::fourier_to_gemm;
 pub use gemv_weights::store_gemv_weights;
 pub use integer_products::integers_in_floats;
 pub use merge_matmuls::merge_matmuls;
+pub use narrow_lookups::narrow_lookups;
+pub use narrow_weights::{WeightsType, narrow_weights};
 pub use orient_lookups::orient_lookups;
 pub use quantised_products::quantised_products;
 pub use simplify::simplify;
@@ -48,6 +54,8 @@ pub use split_reductions::split_reductions;
 pub use split_scans::split_scans;
 pub use subpixel_conv::subpixel_conv;
 pub use uniform_constants::fold_uniform_constants;
+pub use unroll_recurrent::unroll_recurrent;
+pub use whole_sorts::whole_sorts;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};

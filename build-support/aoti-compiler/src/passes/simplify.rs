@@ -68,6 +68,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)
+        | Op::Recurrent(_)
         | Op::Extern(_)
         | Op::Collective(_)
         | Op::MatMul

@@ -45,6 +45,7 @@ fn in_f64(b: &mut Builder, node: &Node, operands: &[ValueId]) -> Option<ValueId>
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)
+        | Op::Recurrent(_)
         | Op::Extern(_)
         | Op::Collective(_)
         | Op::Read(_)
@@ -89,7 +90,7 @@ fn is_exact(op: &Op) -> bool {
             | BinaryOp::Float(_) => true,
         },
         Op::Reduce { op, .. } => *op != ReduceOp::Sum,
-        Op::MatMul | Op::Conv(_) | Op::Fourier(_) => false,
+        Op::MatMul | Op::Conv(_) | Op::Fourier(_) | Op::Recurrent(_) => false,
         Op::Constant(_)
         | Op::Full(_)
         | Op::Index(_)

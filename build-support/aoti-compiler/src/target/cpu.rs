@@ -52,6 +52,7 @@ const LEVELS: &[(&str, i64, bool)] = &[
     ("native", 32, true),
     ("neon", 16, false),
     ("rv64gc", 16, false),
+    ("rv64gcv", 16, false),
     ("simd128", 16, false),
     ("relaxed-simd", 16, false),
 ];

@@ -9,7 +9,7 @@ use super::{
     workspace::Workspace,
 };
 use crate::communicator::{Collective, CollectiveKind, Communicator, Memory, Reduction};
-use crate::{DType, Device, DynTensor, Error, Executor};
+use crate::{DType, Device, DynTensor, Error, Executor, trace};
 use std::{
     ffi::{CStr, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -72,6 +72,26 @@ impl Model {
     }
 
     pub(super) fn run_told(
+        &self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [&mut DynTensor],
+        state: Option<&mut State>,
+        workspace: &mut Workspace,
+        executor: &dyn Executor,
+        watch: Option<&mut Watch<'_>>,
+    ) -> Result<(), Error> {
+        let _span = trace::run(self);
+        if watch.is_some() || !trace::wants_kernels() {
+            return self.run_in_turn(inputs, outputs, state, workspace, executor, watch);
+        }
+        let mut tell = trace::kernels();
+        let mut watch = Watch::new(&mut tell, &self.info().kernels);
+        let done = self.run_in_turn(inputs, outputs, state, workspace, executor, Some(&mut watch));
+        watch.finish();
+        done
+    }
+
+    fn run_in_turn(
         &self,
         inputs: &[AnyView<'_>],
         outputs: &mut [&mut DynTensor],

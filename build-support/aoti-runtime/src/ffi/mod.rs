@@ -99,10 +99,20 @@ impl Api {
             }
             let version = (&raw const (*table).abi_version).read();
             let bytes = (&raw const (*table).struct_bytes).read();
-            if version != abi::AOTI_ABI_VERSION || (bytes as usize) < size_of::<AotiApi>() {
-                let ours = abi::AOTI_ABI_VERSION;
+            let ours = abi::AOTI_ABI_VERSION;
+            if version != ours {
+                let older = if version < ours { "cargo-aoti" } else { "aoti-runtime" };
                 return refuse(format!(
-                    "the library has interface version {version}; this crate supports {ours}"
+                    "the library has interface version {version}; this crate supports {ours}: build the model with the \
+                     cargo-aoti of the same version as this crate ({older} is the older one)"
+                ));
+            }
+            // Functions may be added at the end within a version, so longer tables are fine.
+            if (bytes as usize) < size_of::<AotiApi>() {
+                return refuse(format!(
+                    "the library's function table has {bytes} bytes, this crate needs {}: build the model with a newer \
+                     cargo-aoti",
+                    size_of::<AotiApi>()
                 ));
             }
             &*table

@@ -11,14 +11,13 @@ use super::{
     described::{Described, narrow, narrowed},
     late::{self, LateOutputs, allocate_output},
     state::State,
-    tables,
     view::{AnyView, CPU},
     watch::{Watch, on_kernel},
     workspace::{Places, Plan as SizePlan, Workspace},
 };
 use crate::{
-    Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan, ThreadPool,
-    ValueInfo, Weights, ffi::buffer::Buffer,
+    Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, ThreadPool, ValueInfo,
+    Weights, ffi::buffer::Buffer, trace,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -146,7 +145,7 @@ impl Model {
         let info = api.info()?;
         let LoadOptions { weights, cpu_level, device } = options;
         let native = ArcSwap::from_pointee(Native::new(&api, &info, weights, cpu_level, device)?);
-        Ok(Model {
+        let model = Model {
             api,
             info,
             cpu_level,
@@ -155,7 +154,9 @@ impl Model {
             idle: Mutex::default(),
             generator: Mutex::default(),
             connection: Mutex::default(),
-        })
+        };
+        trace::loaded(&model);
+        Ok(model)
     }
 
     /// Replaces the weights, even while runs are in progress: each run sees either the old or the new ones, never a mix. The
@@ -188,26 +189,6 @@ impl Model {
     /// Where the model runs.
     pub fn device(&self) -> Device {
         self.device
-    }
-
-    /// Which of the library's codes runs, and why.
-    pub fn plan(&self) -> Plan {
-        let plan = self.api.table.plan.expect("the table was checked");
-        let native = self.native.load();
-        // SAFETY: the native model is alive, and its plan lives as long as it.
-        unsafe {
-            let plan = plan(native.raw.as_ptr());
-            if plan.is_null() {
-                Plan { level: String::new(), candidates: Vec::new() }
-            } else {
-                tables::read_plan(&*plan)
-            }
-        }
-    }
-
-    /// The code in use, such as `x86-64-v3`.
-    pub fn level(&self) -> String {
-        self.plan().level
     }
 
     /// Checks the inputs and gives the sizes of each output: of what depends on data its bound, and `usize::MAX` where there is none

@@ -8,7 +8,7 @@ use super::{
     prepared::{DeviceTensor, Prepared, Stream},
     state::State,
 };
-use crate::Error;
+use crate::{Error, trace};
 use std::{fmt, sync::Arc};
 
 /// A run that was submitted and not waited for yet. It owns what the run reads and writes, so that none of it is freed or
@@ -60,6 +60,7 @@ impl<'m> Prepared<'m> {
         state: Option<State>,
         stream: Stream<'_>,
     ) -> Result<Submitted<'m>, Error> {
+        let _span = trace::run(self.model);
         let read = DeviceTensor::described(inputs.iter().map(|tensor| &**tensor));
         let written = DeviceTensor::described(outputs.iter());
         let mut owned = Owned { run: self, inputs, outputs, state };

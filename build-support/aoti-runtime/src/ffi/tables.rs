@@ -5,16 +5,55 @@ use super::abi::{
     self, AotiCandidate, AotiConstantInfo, AotiDimInfo, AotiKernelInfo, AotiModelInfo, AotiPlan,
     AotiValueInfo,
 };
+use super::model::{LoadOptions, Model};
 use super::state::StateTensor;
 use crate::{
-    Candidate, ConstantInfo, DType, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan, ValueInfo,
-    Verdict,
+    Candidate, ConstantInfo, DType, Device, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan,
+    ValueInfo, Verdict,
 };
 use std::{
     ffi::{CStr, c_char},
     slice,
     sync::Arc,
 };
+
+impl Model {
+    /// Which of the library's codes runs, and why.
+    pub fn plan(&self) -> Plan {
+        let plan = self.api.table.plan.expect("the table was checked");
+        let native = self.native();
+        // SAFETY: the native model is alive, and its plan lives as long as it.
+        unsafe {
+            let plan = plan(native.raw.as_ptr());
+            if plan.is_null() {
+                Plan { level: String::new(), candidates: Vec::new() }
+            } else {
+                read_plan(&*plan)
+            }
+        }
+    }
+
+    /// The model at each level that this machine runs, with the same weights; once on a GPU.
+    pub(crate) fn at_every_level(&self) -> impl Iterator<Item = (String, Result<Model, Error>)> + '_ {
+        let levels = self.plan().candidates.into_iter().enumerate();
+        let is_cpu = self.device() == Device::Cpu;
+        let chosen = levels.filter(move |(_, one)| match one.verdict {
+            Verdict::Picked => true,
+            Verdict::PassedOver => is_cpu,
+            Verdict::CannotRun => false,
+        });
+        chosen.map(move |(number, one)| {
+            let cpu_level = if is_cpu { u16::try_from(number).ok() } else { self.cpu_level };
+            let options = LoadOptions { weights: self.weights(), cpu_level, device: self.device() };
+            (one.name, Model::from_checked_api(self.api.clone(), options))
+        })
+    }
+
+    /// The code in use, such as `x86-64-v3`.
+    pub fn level(&self) -> String {
+        self.plan().level
+    }
+}
 
 /// # Safety
 ///

@@ -101,7 +101,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<f64>, Failure> {
     let text = memory::map(path)?;
     let text = std::str::from_utf8(&text).map_err(|_| refuse("it is no text"))?;
     let mut lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let found = lines.find(|line| line["reason"] == "bench");
+    let found = lines.find(|line| line["reason"] == "aoti-bench");
     let found = found.ok_or_else(|| refuse("no object has the reason `bench`"))?;
     let parts = found["us_parts"].as_array().ok_or_else(|| refuse("it has no `us_parts`"))?;
     let parts: Vec<f64> =

@@ -30,7 +30,9 @@ pub(super) fn of_model(chosen: &Chosen, file: Bytes, output: Output) -> Result<(
     if output.is_json() {
         let object = |row: &Row| json!({ "name": row.name, "count": row.count, "supported": row.is_supported, "note": row.note });
         let rows: Vec<_> = rows.iter().map(object).collect();
-        print_json(&json!({ "reason": "model-operators", "model": chosen.model.name, "operators": rows }));
+        print_json(
+            &json!({ "reason": "aoti-model-operators", "model": chosen.model.name, "operators": rows }),
+        );
         return Ok(());
     }
     let line = |Row { name, count, note, .. }: &Row| {
@@ -50,7 +52,7 @@ pub(super) fn all(is_json: bool) {
     let of_onnx: Vec<String> = onnx::supported().into_iter().map(named).collect();
     if is_json {
         let names: Vec<&str> = registry.names().collect();
-        print_json(&json!({ "reason": "operators", "operators": names, "onnx": of_onnx }));
+        print_json(&json!({ "reason": "aoti-operators", "operators": names, "onnx": of_onnx }));
     } else {
         let own = registry.names().fold(String::new(), |text, name| text + name + "\n");
         print(&of_onnx.iter().fold(own, |text, name| text + name + "\n"));

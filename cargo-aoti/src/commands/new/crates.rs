@@ -26,6 +26,9 @@ impl Crates {
     /// What the command line names, else where this program itself came from.
     pub(super) fn find(given: Option<&Path>) -> Result<Crates, Failure> {
         if let Some(given) = given {
+            if let Some(url) = given.to_str().filter(|given| given.contains("://")) {
+                return Ok(Crates::Repository(url.to_owned()));
+            }
             let folder = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
             return if is_workspace(&folder) {
                 Ok(Crates::Folder(folder))
@@ -54,6 +57,16 @@ impl Crates {
             "the crates that a project needs are not published yet, and the sources of this program are no longer at \
              `{workspace}`; say where they are with `--sources FOLDER`"
         )))
+    }
+
+    /// What to know of the manifest that is made, where it is good for this machine alone.
+    pub(super) fn note(&self) -> Option<String> {
+        let Crates::Folder(root) = self else { return None };
+        let root = root.display();
+        Some(format!(
+            "the project takes `aoti-runtime` and `aoti-build` from `{root}`; for use on other machines, change these paths in \
+             its `Cargo.toml`, or name a git repository with `--sources URL`"
+        ))
     }
 
     /// The value of a dependency on a crate with these features, beside the default ones or without them.
@@ -109,6 +122,15 @@ mod tests {
         );
         let Err(Failure::User(message)) = Crates::of_program("/gone", "") else { panic!("it is gone") };
         assert!(message.contains("/gone") && message.contains("--sources"), "{message}");
+    }
+
+    #[test]
+    fn sources_may_be_a_repository() {
+        let given = "https://example.org/cargo-aoti.git";
+        let crates = Crates::find(Some(Path::new(given))).unwrap();
+        assert_eq!(crates, Crates::Repository(given.to_owned()));
+        assert_eq!((crates.note(), Crates::Registry.note()), (None, None));
+        assert!(Crates::Folder("/a".into()).note().unwrap().contains("`/a`"));
     }
 
     #[test]

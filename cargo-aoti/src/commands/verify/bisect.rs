@@ -10,8 +10,9 @@ use super::examine::Examiner;
 use super::outcome::Outcome;
 use crate::case::Case;
 use crate::failure::Failure;
-use crate::tensors::compare::{self, Tolerance, Tolerances};
-use crate::tensors::{complex, file};
+use crate::tensors::file;
+use aoti_tune::tensors::compare::{self, Tolerance, Tolerances};
+use aoti_tune::tensors::complex;
 
 /// What a kernel wrote.
 struct Written {

@@ -135,7 +135,7 @@ fn report(arguments: &Arguments, [passed, failed, skipped]: [usize; 3]) -> Resul
     let message = format!("{passed} passed, {failed} failed, {skipped} skipped");
     if arguments.output.is_json() {
         print_json(&json!({
-            "reason": "summary", "passed": passed, "failed": failed, "skipped": skipped, "message": message,
+            "reason": "aoti-summary", "passed": passed, "failed": failed, "skipped": skipped, "message": message,
         }));
     } else {
         print(&(message + "\n"));

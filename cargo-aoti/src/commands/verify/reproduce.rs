@@ -20,7 +20,9 @@ pub(super) fn run(arguments: &Arguments, context: &Context, cases: &[Case]) -> R
         failed += usize::from(difference.is_some());
         if arguments.output.is_json() {
             let (name, same) = (&case.name, difference.is_none());
-            print_json(&json!({ "reason": "reproduced", "name": name, "same": same, "message": difference }));
+            print_json(
+                &json!({ "reason": "aoti-reproduced", "name": name, "same": same, "message": difference }),
+            );
         } else if let Some(difference) = difference {
             print(&format!("fail {}: {difference}\n", case.name));
         }
@@ -28,7 +30,9 @@ pub(super) fn run(arguments: &Arguments, context: &Context, cases: &[Case]) -> R
     let same = cases.len() - failed;
     let message = format!("{same} built to the same bytes twice, {failed} not");
     if arguments.output.is_json() {
-        print_json(&json!({ "reason": "summary", "passed": same, "failed": failed, "message": message }));
+        print_json(
+            &json!({ "reason": "aoti-summary", "passed": same, "failed": failed, "message": message }),
+        );
     } else {
         print(&(message + "\n"));
     }

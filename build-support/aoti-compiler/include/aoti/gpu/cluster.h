@@ -61,6 +61,14 @@ template <int Blocks> struct Cluster {
     }
   }
 
+  // Writes to the same place in the shared memory of a block.
+  static AOTI_INLINE void put(int block, f32 *p, f32 x) {
+    if constexpr (kParts == 1)
+      *p = x;
+    else
+      __asm__ volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in(block, detail::shared_address(p))), "f"(x) : "memory");
+  }
+
 private:
   static AOTI_INLINE u32 address_in(int block, u32 address) {
     u32 theirs;
@@ -85,6 +93,7 @@ private:
   static AOTI_INLINE void meet() { barrier(); }
   static AOTI_INLINE void part() { barrier(); }
   static AOTI_INLINE f32 of(int, const f32 *p) { return *p; }
+  static AOTI_INLINE void put(int, f32 *p, f32 x) { *p = x; }
   template <int, class U> static AOTI_INLINE void add_up(U *) {}
 #endif
 };

@@ -81,7 +81,8 @@ AOTI_INLINE void barrier() { __syncthreads(); }
 AOTI_INLINE void warp_barrier() { __syncwarp(); }
 AOTI_INLINE u32 shuffle_xor_word(u32 x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 AOTI_INLINE u32 shuffle_word(u32 x, int from) { return __shfl_sync(0xffffffffu, x, from); }
-AOTI_INLINE void exchange_if_zero(int *p, int x) { atomicCAS(p, 0, x); }
+// Whether there was a zero.
+AOTI_INLINE bool exchange_if_zero(int *p, int x) { return atomicCAS(p, 0, x) == 0; }
 AOTI_INLINE void fence() { __threadfence(); }
 #elif AOTI_NVIDIA
 AOTI_INLINE int thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }
@@ -101,9 +102,9 @@ AOTI_INLINE u32 shuffle_word(u32 x, int from) {
   __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(y) : "r"(x), "r"(from));
   return y;
 }
-AOTI_INLINE void exchange_if_zero(int *p, int x) {
+AOTI_INLINE bool exchange_if_zero(int *p, int x) {
   int none = 0;
-  __atomic_compare_exchange_n(p, &none, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(p, &none, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 AOTI_INLINE void fence() { __nvvm_membar_gl(); }
 #else
@@ -127,9 +128,9 @@ AOTI_INLINE u32 shuffle_xor_word(u32 x, int mask) {
   int lane = __builtin_amdgcn_mbcnt_hi(-1, __builtin_amdgcn_mbcnt_lo(-1, 0));
   return shuffle_word(x, (kWarp == 64 ? lane : lane & 31) ^ mask);
 }
-AOTI_INLINE void exchange_if_zero(int *p, int x) {
+AOTI_INLINE bool exchange_if_zero(int *p, int x) {
   int none = 0;
-  __atomic_compare_exchange_n(p, &none, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(p, &none, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 AOTI_INLINE void fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 #endif

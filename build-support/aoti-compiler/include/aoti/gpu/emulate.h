@@ -184,8 +184,10 @@ inline u64 ballot(bool x) {
   return all;
 }
 inline u32 shuffle_xor_word(u32 x, int mask) { return shuffle_word(x, thread_index() % kWarp ^ mask); }
-inline void exchange_if_zero(int *p, int x) {
-  if (*p == 0) *p = x;
+inline bool exchange_if_zero(int *p, int x) {
+  if (*p != 0) return false;
+  *p = x;
+  return true;
 }
 inline void fence() {}
 

@@ -48,7 +48,7 @@ struct DeviceRun {
   Given *outputs;
   Given states;
   Address generator, weights, arena;
-  Address fault; // one word that kernels and the host see
+  Address fault; // a `Fault`, which kernels and the host see
   void *staging; // 8 bytes of page-locked memory
   int64_t multiprocessors;
   int64_t *symbols; // sizes, to which those that are read from data are added

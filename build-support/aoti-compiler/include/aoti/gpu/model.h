@@ -169,7 +169,7 @@ template <const Tables &T, const Program &P> struct Interface {
       if (!S::is_late(i)) code = place(run, n_inputs + i, outputs[i]);
     give(run, state_slot(), state ? State::own(state)->memory : 0);
     for (int32_t i = 0; i < n_inputs && !code; ++i) code = copy_in(run, i, inputs[i], stream);
-    *run.fault() = 0;
+    run.fault()->site = 0;
     run.generator()[0] = context ? context->seed : 0;
     run.generator()[1] = context ? context->offset : 0;
     run.failed = 0;
@@ -231,7 +231,7 @@ template <const Tables &T, const Program &P> struct Interface {
     if (code && !run.refusal.code) return driver_failed(error, *run.model->loaded, code, "a run");
     if constexpr (T.info->n_collectives > 0)
       if (run.refusal.code) return S::refused(run.refusal, run.failed - 1, error);
-    return S::outcome(run.failed, *(volatile int *)run.fault(), run.symbols, sizes, error);
+    return S::outcome(run.failed, *run.fault(), run.symbols, sizes, error);
   }
 
   static void release(AotiRun *run) {

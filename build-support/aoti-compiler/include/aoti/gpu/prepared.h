@@ -56,8 +56,8 @@ struct GpuRun : AotiRun {
   AotiError refusal;
 
   Driver &driver() const { return model->loaded->driver; }
-  int *fault() const { return (int *)(pinned + 8); }
-  uint64_t *generator() const { return (uint64_t *)(pinned + 16); }
+  Fault *fault() const { return (Fault *)(pinned + 8); }
+  uint64_t *generator() const { return (uint64_t *)(pinned + 32); }
 };
 
 inline int64_t bytes_of(const AotiTensor &tensor) {

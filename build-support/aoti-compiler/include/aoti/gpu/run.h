@@ -5,10 +5,9 @@
 
 namespace aoti {
 
-// `fault` is in device memory: 0, or 1 + the number of an operator that met an index outside its dimension. The host reads
-// it when it waits for the run.
+// `fault` is in memory that the host sees too, and reads when it waits for the run.
 struct Run {
-  int *fault;
+  Fault *fault;
 };
 
 } // namespace aoti
@@ -39,6 +38,9 @@ AOTI_INLINE void let_next_kernel_come() {
 #endif
 }
 
-AOTI_INLINE void note_fault(const Run &run, int fault) { exchange_if_zero(run.fault, fault); }
+AOTI_INLINE void note_fault(const Run &run, const Fault &fault) {
+  if (!exchange_if_zero(&run.fault->site, fault.site)) return;
+  run.fault->wraps = fault.wraps, run.fault->index = fault.index, run.fault->size = fault.size;
+}
 
 AOTI_NAMESPACE_END

@@ -154,6 +154,7 @@ impl<'b> Look<'b> {
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)
+            | Op::Recurrent(_)
             | Op::Extern(_)
             | Op::Collective(_)
             | Op::MatMul

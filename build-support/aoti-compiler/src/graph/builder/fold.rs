@@ -3,7 +3,9 @@
 use super::{Builder, Built, ensure};
 use crate::dtype::{DType, bytes_of};
 use crate::fourier::{Fourier, LONGEST, Plan};
-use crate::graph::{Constant, Op, Part, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId};
+use crate::graph::{
+    Constant, Op, Operands, Part, Recurrent, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId,
+};
 use crate::symbolic::Expr;
 
 impl Builder {
@@ -53,7 +55,8 @@ impl Builder {
         let ty = self.ty(x).clone();
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
         let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
-        let outputs = self.push(Op::Sort { axis, descending, kept: None }, &[x], vec![ty, indices]);
+        let op = Op::Sort { axis, descending, kept: None, skipped: 0 };
+        let outputs = self.push(op, &[x], vec![ty, indices]);
         Ok((outputs[0], outputs[1]))
     }
 
@@ -77,7 +80,22 @@ impl Builder {
         let shape = self.shape(first);
         let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
         let values = TensorType { dtype: ty.dtype, shape };
-        let outputs = self.push(Op::Sort { axis, descending, kept: Some(kept) }, &[x], vec![values, indices]);
+        let op = Op::Sort { axis, descending, kept: Some(kept), skipped: 0 };
+        let outputs = self.push(op, &[x], vec![values, indices]);
+        Ok((outputs[0], outputs[1]))
+    }
+
+    /// The element of this rank in a stable ascending sort: value and index, on an axis of one.
+    pub fn sort_only(&mut self, x: ValueId, axis: usize, rank: i64) -> Built<(ValueId, ValueId)> {
+        let ty = self.ty(x).clone();
+        ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
+        self.require_at_least(&ty.shape[axis], &Expr::int(rank + 1))?;
+        let mut shape = ty.shape.clone();
+        shape[axis] = Expr::int(1);
+        let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
+        let values = TensorType { dtype: ty.dtype, shape };
+        let op = Op::Sort { axis, descending: false, kept: Some(rank + 1), skipped: rank };
+        let outputs = self.push(op, &[x], vec![values, indices]);
         Ok((outputs[0], outputs[1]))
     }
 
@@ -132,6 +150,29 @@ impl Builder {
         };
         let roots = self.constant(Constant::new("", ty.dtype, sizes, data))?;
         Ok(self.push1(Op::Fourier(fourier), &[x, roots], ty.dtype, shape))
+    }
+
+    /// A recurrent layer.
+    pub fn recurrent(&mut self, own: Recurrent, operands: Operands<ValueId>) -> Built<Vec<ValueId>> {
+        let (gates, operands) = (operands.gates, operands.into_list());
+        let ty = self.ty(gates).clone();
+        ensure!(own.is_sound(), "`{}`", own.text());
+        let Some((steps, batch)) = own.steps_and_batch(&ty.shape) else {
+            return Err(ShapeError(format!("{ty} is no sequence")));
+        };
+        let shapes = own.operand_shapes(steps, batch);
+        ensure!(operands.len() == shapes.len(), "{} operands of a recurrent layer", operands.len());
+        for (value, shape) in operands.iter().zip(shapes) {
+            let given = self.ty(*value).clone();
+            let fits = given.dtype == ty.dtype && given.rank() == shape.len();
+            ensure!(fits, "{given} where {} is wanted", TensorType { dtype: ty.dtype, shape });
+            for (own, wanted) in given.shape.iter().zip(&shape) {
+                self.require_same(own, wanted)?;
+            }
+        }
+        let results = own.result_shapes(steps, batch).into_iter();
+        let types = results.map(|shape| TensorType { dtype: ty.dtype, shape }).collect();
+        Ok(self.push(Op::Recurrent(own), &operands, types))
     }
 
     /// Where values would be inserted into sorted rows.

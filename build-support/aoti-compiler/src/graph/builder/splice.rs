@@ -200,6 +200,7 @@ impl Splice {
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)
+            | Op::Recurrent(_)
             | Op::Extern(_)
             | Op::Collective(_)
             | Op::MatMul

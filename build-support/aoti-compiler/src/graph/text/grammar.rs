@@ -4,8 +4,8 @@ use super::data;
 use crate::dtype::DType;
 use crate::fourier::{Form, Fourier, LONGEST, Norm};
 use crate::graph::{
-    self, Condition, Constant, ConstantSource, Conv, Guard, Origin, Relation, Scalar, SymbolInfo,
-    SymbolSource, TensorType,
+    self, Cell, Condition, Constant, ConstantSource, Conv, Directions, Guard, Origin, Recurrent, Relation,
+    Scalar, SymbolInfo, SymbolSource, TensorType, WIDEST,
 };
 use crate::symbolic::{self, Expr, Interval, Symbol};
 use crate::text::{Cursor, SyntaxError};
@@ -197,6 +197,29 @@ impl<'a> Cursor<'a> {
         let word = self.word()?;
         let norm = Norm::ALL.into_iter().find(|norm| norm.name() == word);
         Ok(Fourier { form, length, norm: norm.ok_or_else(|| self.error("expected a norm"))? })
+    }
+
+    /// The parameters of a recurrent layer.
+    pub(crate) fn recurrent(&mut self) -> Result<Recurrent, SyntaxError> {
+        let word = self.word()?;
+        let cell = Cell::ALL.into_iter().find(|cell| cell.name() == word);
+        let cell = cell.ok_or_else(|| self.error("expected a cell"))?;
+        let word = self.word()?;
+        let directions = Directions::ALL.into_iter().find(|own| own.name() == word);
+        let directions = directions.ok_or_else(|| self.error("expected a direction"))?;
+        self.expect_word("hidden")?;
+        let hidden = self.units()?;
+        let projected = if self.eat_word("projected") { Some(self.units()?) } else { None };
+        let [batch_first, has_bias, has_start] =
+            ["batch_first", "bias", "start"].map(|word| self.eat_word(word));
+        Ok(Recurrent { cell, directions, hidden, projected, batch_first, has_bias, has_start })
+    }
+
+    /// How many units a recurrent layer has.
+    fn units(&mut self) -> Result<i64, SyntaxError> {
+        let count = self.number()?;
+        let is_some = (1..=WIDEST).contains(&count);
+        if is_some { Ok(count) } else { Err(self.error(format!("expected 1 to {WIDEST} units"))) }
     }
 
     /// The parameters of a convolution.

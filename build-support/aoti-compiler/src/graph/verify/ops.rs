@@ -4,8 +4,8 @@ use super::Ctx;
 use crate::dtype::{Category, DType};
 use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{
-    BinaryOp, Collective, Constant, Conv, Coord, ExternCall, Graph, Node, Op, ReduceOp, Routine, Scalar,
-    SymbolSource, TensorType, UnaryOp,
+    BinaryOp, Collective, Constant, Conv, Coord, ExternCall, Graph, Node, Op, Recurrent, ReduceOp, Routine,
+    Scalar, SymbolSource, TensorType, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -84,20 +84,22 @@ impl Ctx<'_> {
                 ensure!(indices.len() == usize::from(op.has_indices()), "{} results", outs.len());
                 indices.iter().try_for_each(|indices| self.index_like(indices, x))
             }
-            (Op::Sort { axis, kept, .. }, [x], [values, indices]) => {
+            (Op::Sort { axis, kept, skipped, .. }, [x], [values, indices]) => {
                 ensure!(*axis < x.rank(), "axis {axis} of {}", x.rank());
                 let mut of_result = (*x).clone();
                 if let Some(kept) = kept {
                     let fits = x.shape[*axis].as_int().is_none_or(|length| *kept <= length);
-                    ensure!(*kept >= 0 && fits, "{kept} of {} elements", x.shape[*axis]);
-                    of_result.shape[*axis] = Expr::int(*kept);
+                    ensure!(*kept >= *skipped && fits, "{kept} of {} elements", x.shape[*axis]);
+                    of_result.shape[*axis] = Expr::int(*kept - *skipped);
                 }
+                ensure!(*skipped >= 0 && (*skipped == 0 || kept.is_some()), "{skipped} are skipped");
                 ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
                 self.index_like(indices, &of_result)
             }
             (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
             (Op::Fourier(fourier), [x, roots], [out]) => self.fourier(fourier, x, roots, out),
+            (Op::Recurrent(own), operands, outs) => self.recurrent(own, operands, outs),
             (Op::Extern(call), operands, outs) => self.extern_call(call, operands.len(), outs.len()),
             (Op::Collective(own), [x], [out]) => self.collective(own, x, out),
             (Op::MatMul, [a, b], [out]) => self.matmul(a, b, out),
@@ -215,6 +217,27 @@ impl Ctx<'_> {
             let shape = part.shape(leading, m, n);
             let fits = ty.dtype == dtype && self.same_shape(&ty.shape, &shape);
             ensure!(fits, "{ty} where {} is wanted", TensorType { dtype, shape });
+        }
+        Ok(())
+    }
+
+    fn recurrent(&self, own: &Recurrent, ins: &[&TensorType], outs: &[&TensorType]) -> Check {
+        let Some(gates) = ins.first() else { return Err("no operands".to_owned()) };
+        ensure!(own.is_sound(), "`{}`", own.text());
+        ensure!(
+            matches!(gates.dtype, DType::F32 | DType::F64 | DType::F16 | DType::Bf16),
+            "of {}",
+            gates.dtype
+        );
+        let Some((steps, batch)) = own.steps_and_batch(&gates.shape) else {
+            return Err(format!("{gates} is no sequence"));
+        };
+        let (operands, results) = (own.operand_shapes(steps, batch), own.result_shapes(steps, batch));
+        let counts = (operands.len(), results.len());
+        ensure!((ins.len(), outs.len()) == counts, "{} operands and {} results", ins.len(), outs.len());
+        for (ty, shape) in ins.iter().zip(operands).chain(outs.iter().zip(results)) {
+            let fits = ty.dtype == gates.dtype && self.same_shape(&ty.shape, &shape);
+            ensure!(fits, "{ty} where {} is wanted", TensorType { dtype: gates.dtype, shape });
         }
         Ok(())
     }

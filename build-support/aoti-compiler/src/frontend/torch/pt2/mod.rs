@@ -22,9 +22,11 @@ mod pickle;
 mod python;
 mod relate;
 mod results;
+mod samples;
 mod schema;
 mod signature;
 mod symbols;
 mod values;
 
 pub use import::{ProgramImport, import};
+pub use samples::{SampleInput, sample_inputs};

@@ -41,6 +41,19 @@ pub(super) struct Inner {
 
 /// The plain tensors inside of a subclass that `torch.save` wrote; `entries` are the archive's.
 pub(super) fn inner_tensors(entries: &IndexMap<String, Bytes>) -> Result<Vec<Inner>, String> {
+    let (nodes, root) = nodes(entries)?;
+    Reader { nodes: &nodes, entries }.subclass(root)
+}
+
+/// The tensors inside of tuples, lists and dictionaries that `torch.save` wrote, in their order.
+pub(super) fn tensors(entries: &IndexMap<String, Bytes>) -> Result<Vec<Inner>, String> {
+    let (nodes, root) = nodes(entries)?;
+    let mut found = Vec::new();
+    Reader { nodes: &nodes, entries }.leaves(root, 0, &mut found)?;
+    Ok(found)
+}
+
+fn nodes(entries: &IndexMap<String, Bytes>) -> Result<(Vec<Node>, usize), String> {
     let pickle = entries.get("data.pkl").ok_or("it has no `data.pkl`")?;
     if pickle.len() > MOST_BYTES {
         return Err(format!("its pickle has {} bytes", pickle.len()));
@@ -51,7 +64,7 @@ pub(super) fn inner_tensors(entries: &IndexMap<String, Bytes>) -> Result<Vec<Inn
     let mut machine =
         Machine { text: pickle, at: 0, nodes: vec![], stack: vec![], marks: vec![], memo: IndexMap::new() };
     let root = machine.run()?;
-    Reader { nodes: &machine.nodes, entries }.subclass(root)
+    Ok((machine.nodes, root))
 }
 
 /// Reads a pickle into nodes.
@@ -292,6 +305,30 @@ impl<'n> Reader<'n> {
             }
         }
         Ok(found)
+    }
+
+    /// Nodes may refer to each other in circles, and one may stand in many places.
+    fn leaves(&self, at: usize, depth: usize, found: &mut Vec<Inner>) -> Result<(), String> {
+        const DEEPEST: usize = 16;
+        const MOST: usize = 4096;
+        if depth > DEEPEST || found.len() > MOST {
+            return Err("its pickle nests too deep".to_owned());
+        }
+        match &self.nodes[at] {
+            Node::Tuple(items) | Node::List(items) => {
+                items.iter().try_for_each(|item| self.leaves(*item, depth + 1, found))
+            }
+            Node::Dict(entries) => {
+                entries.iter().try_for_each(|(_, value)| self.leaves(*value, depth + 1, found))
+            }
+            Node::None | Node::Flag | Node::Int(_) | Node::Text(_) => Ok(()),
+            Node::Global(_) | Node::Stored(_) | Node::Call(..) => {
+                let (function, operands) = self.call(at).ok_or("it holds an object")?;
+                let plain = function.starts_with("torch._utils._rebuild_tensor").then_some(operands);
+                found.push(plain.and_then(|own| self.tensor("", own)).ok_or("it holds an object")?);
+                Ok(())
+            }
+        }
     }
 
     fn tensor(&self, name: &str, operands: &[usize]) -> Option<Inner> {

@@ -1,0 +1,8 @@
+//! What is done along whole rows, of drawn shapes.
+
+#[path = "order.rs"]
+mod order;
+#[path = "recurrent.rs"]
+mod recurrent;
+
+use super::{GFX9, NVIDIA, drawn, emulated};
