@@ -17,7 +17,7 @@ impl<'a> Scope<'a> {
     ) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let passes = match self.target {
-            Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, kept),
+            Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, (kept, skipped)),
             Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept, skipped }],
         };
         let places = sorting::places(&ty.shape[axis]);

@@ -37,7 +37,9 @@ fn operation(draw: &mut Draw, text: &mut Text, p: &str) {
     let x = if dtype.starts_with(['f', 'b']) { coarse(text, p, &x, dtype, &of(length)) } else { x };
     let descending = draw.one_of(&["", " descending"]);
     let kept = draw.one_of(&[1, 3, 50, 1500]).min(length);
-    let (statement, rows) = match draw.below(6) {
+    let rank = draw.below(length);
+    let (statement, rows) = match draw.below(7) {
+        6 => (format!("sort {x} axis 1{descending} first {} but {rank}", rank + 1), 1),
         0 | 1 => (format!("sort {x} axis 1{descending}"), length),
         2 | 3 => (format!("sort {x} axis 1{descending} first {kept}"), kept),
         4 => (format!("{} {x} axis 1", draw.one_of(&["cummax", "cummin"])), length),
