@@ -60,6 +60,8 @@ pub(crate) struct Case {
     pub(crate) file: Option<PathBuf>,
     /// What its project has its weights rounded to.
     pub(crate) weights: WeightsType,
+    /// What its project says of the shapes of its inputs.
+    pub(crate) shapes: BTreeMap<String, InputShape>,
 }
 
 /// A number for all outputs, or one for each.
@@ -146,14 +148,24 @@ impl Case {
             .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))
     }
 
-    /// Shapes of inputs that the model leaves open: those that the case says, or those of its data.
+    /// Shapes of inputs that the model leaves open: those that its project or the case says, or those of its data.
     pub(crate) fn shapes(&self) -> Result<BTreeMap<String, InputShape>, Failure> {
+        if !self.shapes.is_empty() {
+            return Ok(self.shapes.clone());
+        }
         match (self.read()?.shapes, &self.set) {
             (Some(shapes), _) => BTreeMap::from_json(shapes)
                 .map_err(|error| Failure::User(format!("`case.json`: shapes: {error}"))),
             (None, Some(_)) => onnx::shapes(&self.inputs()),
             (None, None) => Ok(BTreeMap::new()),
         }
+    }
+
+    /// The same as arguments of the process that runs the model.
+    pub(crate) fn shape_arguments(&self) -> Result<Vec<String>, Failure> {
+        let shapes = self.shapes()?;
+        let named = shapes.iter().map(|(name, shape)| format!("{name}={shape}"));
+        Ok(named.flat_map(|shape| ["--shape".to_owned(), shape]).collect())
     }
 
     pub(crate) fn terms(&self) -> Result<Terms, Failure> {
@@ -225,6 +237,7 @@ fn walk(
                 set,
                 file: None,
                 weights: WeightsType::Own,
+                shapes: BTreeMap::new(),
             };
             found.extend(data_sets(folder, &name, format)?.into_iter().map(of_set));
         }
@@ -317,6 +330,7 @@ mod tests {
             set: None,
             file: None,
             weights: WeightsType::Own,
+            shapes: BTreeMap::new(),
         };
         let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
         let tolerances = |text: &str| {

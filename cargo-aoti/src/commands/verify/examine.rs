@@ -118,10 +118,7 @@ impl Examiner {
         let outputs = folder.join("outputs.safetensors");
         let mut command = self.run_case(case, &outputs)?;
         command.arg("--model").arg(case.model());
-        let shapes = case.shapes().map_err(said(Stage::Import))?;
-        for (name, shape) in &shapes {
-            command.args(["--shape", &format!("{name}={shape}")]);
-        }
+        command.args(case.shape_arguments().map_err(said(Stage::Import))?);
         let stage = if self.stage_of_rejection(case) == Stage::Lower { Stage::Run } else { Stage::Import };
         self.run(command, outcome, folder).map_err(|(_, message)| (stage, message))?;
         file::read(&outputs).map_err(said(Stage::Compare))

@@ -39,6 +39,7 @@ pub(super) fn case(
         set: None,
         file: Some(path.clone()),
         weights: chosen.model.weights_type,
+        shapes: chosen.model.shapes.clone(),
     };
     let samples = path.with_extension("safetensors");
     if arguments.reproduce {
@@ -103,7 +104,7 @@ fn made_up(chosen: &Chosen, case: &Case, arguments: &Arguments, context: &Contex
     let program = std::env::current_exe().map_err(|error| Failure::Machine(error.to_string()))?;
     let mut command = Command::new(program);
     command.arg("__run-case").arg("--inputs").arg(case.inputs()).arg("--outputs").arg(case.outputs());
-    command.arg("--model").arg(path);
+    command.arg("--model").arg(path).args(case.shape_arguments()?);
     let run = child::run(command, &case.folder, Duration::from_secs(arguments.timeout));
     run.map(drop).map_err(|message| {
         let path = path.display();

@@ -202,3 +202,30 @@ fn sizes_beyond_all_memory_are_refused() {
         assert!(refused.unwrap_err().to_string().contains("tensor `w`"));
     }
 }
+
+#[test]
+fn bodies_that_give_too_little_are_refused() {
+    let truth = Tensor::from_bool(&[], &[true]);
+    let step = Model::new(16)
+        .input("i", Tensor::from_i64(&[], &[0]))
+        .input("go", truth.clone())
+        .input("sum", Tensor::from_f32(&[1], &[0.0]))
+        .node("Identity", &["go"], &["again"], &[]);
+    let short = step.body("body", &["again"]);
+    let looped = Model::new(16)
+        .input("x", Tensor::from_f32(&[1], &[1.0]))
+        .input("n", Tensor::from_i64(&[], &[2]))
+        .node("Loop", &["n", "", "x"], &["y"], &[short]);
+    let message = looped.import(&["y"]).unwrap_err().to_string();
+    assert!(message.contains("a body of 1 outputs carries 1 values"), "{message}");
+    let empty = Model::new(16).input("s", truth.clone()).input("e", truth).body("body", &[]);
+    let rows = Tensor::from_bool(&[3], &[true; 3]);
+    let scanned = Model::new(16).input("x", rows).node(
+        "Scan",
+        &["x", "x"],
+        &["y"],
+        &[empty, int("num_scan_inputs", 1)],
+    );
+    let message = scanned.import(&["y"]).unwrap_err().to_string();
+    assert!(message.contains("the body gives too little"), "{message}");
+}

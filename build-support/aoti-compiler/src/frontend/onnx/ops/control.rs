@@ -43,6 +43,13 @@ fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
     let body = c.graph("body")?;
     let (most, goes_on) = (c.opt_tensor(0)?, c.opt_tensor(1)?);
     let carried: Vec<Val> = c.inputs.get(2..).unwrap_or_default().to_vec();
+    if body.output.len() <= carried.len() {
+        return Err(malformed(format!(
+            "a body of {} outputs carries {} values",
+            body.output.len(),
+            carried.len()
+        )));
+    }
     let goes_on = match goes_on {
         Some(value) => {
             let value = cx.b.cast(value, DType::Bool);
