@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use aoti_build::{MathLibrary, Tf32};
+use aoti_build::{MathLibrary, Tf32, WeightsType};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
@@ -53,6 +53,33 @@ pub(crate) struct Rounding {
     /// Vendor library that may compute matrix products if a tuning record selects it: `cublaslt`, `hipblaslt`, `openblas` or `onednn`
     #[arg(long, value_name = "NAME", value_parser = library)]
     library: Vec<MathLibrary>,
+    /// Type that the weights of large matrix products are rounded to when the model is built [default: what the manifest says]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    weights_type: Option<WeightsWord>,
+}
+
+/// A type that weights are rounded to.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum WeightsWord {
+    /// None: as the program has them
+    Own,
+    /// 8 bits, a scale for each column
+    Int8,
+    /// 4 bits, a scale for each group of 32 or so
+    Int4,
+    /// bfloat16
+    Bf16,
+}
+
+impl From<WeightsWord> for WeightsType {
+    fn from(word: WeightsWord) -> WeightsType {
+        match word {
+            WeightsWord::Own => WeightsType::Own,
+            WeightsWord::Int8 => WeightsType::Int8,
+            WeightsWord::Int4 => WeightsType::Int4,
+            WeightsWord::Bf16 => WeightsType::Bf16,
+        }
+    }
 }
 
 fn library(name: &str) -> Result<MathLibrary, String> {
@@ -77,6 +104,8 @@ enum Rounded {
 pub(crate) struct Numerics {
     pub(crate) tf32: Tf32,
     pub(crate) libraries: Vec<MathLibrary>,
+    /// What the weights of large products are stored in.
+    pub(crate) weights: WeightsType,
 }
 
 impl Rounding {
@@ -87,13 +116,14 @@ impl Rounding {
         let said = Tf32 { matmul: has(Rounded::Matmul), conv: has(Rounded::Conv) };
         let tf32 = if self.allow_tf32.is_empty() { default.tf32 } else { said };
         let libraries = if self.library.is_empty() { default.libraries } else { self.library.clone() };
-        Numerics { tf32, libraries }
+        let weights = self.weights_type.map_or(default.weights, WeightsType::from);
+        Numerics { tf32, libraries, weights }
     }
 }
 
 impl From<Tf32> for Numerics {
     fn from(tf32: Tf32) -> Numerics {
-        Numerics { tf32, libraries: Vec::new() }
+        Numerics { tf32, libraries: Vec::new(), weights: WeightsType::Own }
     }
 }
 
@@ -151,8 +181,8 @@ pub(crate) enum Command {
     #[command(name = "__run-case", hide = true)]
     RunCase(run_case::Arguments),
     /// The process in which candidates run
-    #[command(name = "__candidates", hide = true)]
-    TuneHelper(crate::tune::helper::Arguments),
+    #[command(name = aoti_tune::worker::COMMAND, hide = true)]
+    TuneWorker,
 }
 
 impl Command {
@@ -180,7 +210,7 @@ impl Command {
             | Command::Man(_)
             | Command::Script(_)
             | Command::RunCase(_)
-            | Command::TuneHelper(_) => false,
+            | Command::TuneWorker => false,
         }
     }
 }

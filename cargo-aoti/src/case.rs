@@ -1,13 +1,18 @@
 //! Cases: folders with a model, its inputs and its expected outputs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use aoti_build::WeightsType;
+use aoti_compiler::frontend::InputShape;
+use aoti_compiler::json::FromJson;
 use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::compare::{Tolerance, Tolerances};
+use crate::tensors::onnx;
+use aoti_tune::tensors::compare::{Tolerance, Tolerances};
 
 /// Format of a model file.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +58,8 @@ pub(crate) struct Case {
     pub(crate) set: Option<PathBuf>,
     /// Its model, where it is not in the folder.
     pub(crate) file: Option<PathBuf>,
+    /// What its project has its weights rounded to.
+    pub(crate) weights: WeightsType,
 }
 
 /// A number for all outputs, or one for each.
@@ -64,7 +71,7 @@ enum Numbers {
 }
 
 /// `case.json`; what it says beyond this is for whoever made the case.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Default, Debug)]
 struct CaseFile {
     atol: Option<Numbers>,
     rtol: Option<Numbers>,
@@ -74,6 +81,8 @@ struct CaseFile {
     times: Option<f64>,
     /// Why the case cannot be run here.
     skip: Option<String>,
+    /// Shapes of inputs, as `shapes` of the manifest has them.
+    shapes: Option<serde_json::Value>,
 }
 
 /// What a case says of itself.
@@ -127,13 +136,28 @@ impl Case {
         self.tensors("outputs.safetensors", "output_")
     }
 
-    pub(crate) fn terms(&self) -> Result<Terms, Failure> {
+    /// What `case.json` says, if there is one.
+    fn read(&self) -> Result<CaseFile, Failure> {
         let path = self.folder.join("case.json");
-        let mut file = CaseFile { atol: None, rtol: None, reference: None, times: None, skip: None };
-        if path.is_file() {
-            file = serde_json::from_slice(&memory::map(&path)?)
-                .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))?;
+        if !path.is_file() {
+            return Ok(CaseFile::default());
         }
+        serde_json::from_slice(&memory::map(&path)?)
+            .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))
+    }
+
+    /// Shapes of inputs that the model leaves open: those that the case says, or those of its data.
+    pub(crate) fn shapes(&self) -> Result<BTreeMap<String, InputShape>, Failure> {
+        match (self.read()?.shapes, &self.set) {
+            (Some(shapes), _) => BTreeMap::from_json(shapes)
+                .map_err(|error| Failure::User(format!("`case.json`: shapes: {error}"))),
+            (None, Some(_)) => onnx::shapes(&self.inputs()),
+            (None, None) => Ok(BTreeMap::new()),
+        }
+    }
+
+    pub(crate) fn terms(&self) -> Result<Terms, Failure> {
+        let file = self.read()?;
         let is_stated = file.rtol.is_some();
         let tolerances =
             tolerances(file.atol.unwrap_or(Numbers::Same(1e-4)), file.rtol.unwrap_or(Numbers::Same(1e-3)))?;
@@ -194,7 +218,14 @@ fn walk(
         let name = if name.is_empty() { last_name(folder) } else { name };
         let wanted = formats.into_iter().filter(|format| only.is_none_or(|only| only == *format));
         for format in wanted {
-            let of_set = |(name, set)| Case { name, folder: folder.to_owned(), format, set, file: None };
+            let of_set = |(name, set)| Case {
+                name,
+                folder: folder.to_owned(),
+                format,
+                set,
+                file: None,
+                weights: WeightsType::Own,
+            };
             found.extend(data_sets(folder, &name, format)?.into_iter().map(of_set));
         }
         return Ok(());
@@ -285,6 +316,7 @@ mod tests {
             format: Format::Pt2,
             set: None,
             file: None,
+            weights: WeightsType::Own,
         };
         let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
         let tolerances = |text: &str| {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{LOCK_FILE, Manifest, Model, Operator, suggest};
 use aoti_compiler::compile::Options;
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::graph::Graph;
 use aoti_compiler::{frontend, frontend::torch::custom, passes::rename};
 
@@ -66,12 +67,14 @@ impl Chosen {
 
     fn of_file(given: &Path, context: &Context) -> Result<Chosen, Failure> {
         let (path, case) = case::model_file(given)?;
-        let model = single::model(&path, &context.environment)?;
+        let mut model = single::model(&path, &context.environment)?;
+        model.shapes = case.as_ref().map(Case::shapes).transpose()?.unwrap_or_default();
         let Some(own) = single::listed(&path)? else { return Ok(Chosen { model, case }) };
         // A manifest beside a model file adds no code and names no tools: it comes from wherever the file does.
-        let Model { name, names, sizes, tf32, libraries, choices, .. } = own;
+        let Model { name, names, shapes, sizes, tf32, libraries, weights_type, choices, .. } = own;
+        let shapes = if model.shapes.is_empty() { shapes } else { model.shapes };
         let choices = if path.with_file_name(LOCK_FILE).is_file() { model.choices } else { choices };
-        let model = Model { name, names, sizes, tf32, libraries, choices, ..model };
+        let model = Model { name, names, shapes, sizes, tf32, libraries, weights_type, choices, ..model };
         Ok(Chosen { model, case })
     }
 
@@ -80,9 +83,15 @@ impl Chosen {
         &self.model.path
     }
 
+    /// Its content, with what is said of its inputs.
+    pub(crate) fn file(&self) -> Result<ModelFile, Failure> {
+        memory::model(&self.model)
+    }
+
     /// What its project says of its products, or PyTorch's defaults.
     pub(crate) fn numerics(&self) -> Numerics {
-        Numerics { tf32: self.model.tf32.unwrap_or_default(), libraries: self.model.libraries.clone() }
+        let Model { tf32, libraries, weights_type, .. } = &self.model;
+        Numerics { tf32: tf32.unwrap_or_default(), libraries: libraries.clone(), weights: *weights_type }
     }
 
     /// Operators of the project, as the compiler is told of them.
@@ -92,7 +101,7 @@ impl Chosen {
 
     /// Its graph, with the names that its project gives.
     pub(crate) fn graph(&self) -> Result<Graph, Failure> {
-        let graph = frontend::read(&self.model.name, memory::model(self.path())?, &self.operators()?);
+        let graph = frontend::read(&self.model.name, self.file()?, &self.operators()?);
         let graph = graph.and_then(|graph| rename::rename(graph, &self.model.names));
         Ok(graph?)
     }
@@ -104,20 +113,13 @@ impl Chosen {
         gpus: Vec<String>,
         numerics: Numerics,
     ) -> Result<Options, Failure> {
-        Ok(Options {
-            name: self.model.name.clone(),
-            package: String::new(),
-            levels,
-            gpus,
-            embed_weights: true,
-            named_weights: false,
-            tf32: numerics.tf32,
-            libraries: numerics.libraries,
-            names: self.model.names.clone(),
-            records: Default::default(),
-            rates: None,
-            operators: self.operators()?,
-        })
+        Ok(Options::new(&*self.model.name, levels)
+            .with_gpus(gpus)
+            .with_weights_type(numerics.weights)
+            .with_tf32(numerics.tf32)
+            .with_libraries(numerics.libraries)
+            .with_names(self.model.names.clone())
+            .with_operators(self.operators()?))
     }
 }
 

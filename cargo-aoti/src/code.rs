@@ -115,6 +115,7 @@ impl Code {
         let mut model = models.next().ok_or_else(|| Failure::Usage("there is no model".to_owned()))?;
         let numerics = self.rounding.or(aoti_build::Tf32::default());
         (model.tf32, model.libraries) = (Some(numerics.tf32), numerics.libraries);
+        model.weights_type = numerics.weights;
         model.package.clone_from(&self.namespace);
         model.choices = match &self.lock {
             Some(lock) if !directory.join(lock).is_file() => {

@@ -151,6 +151,17 @@ impl From<Diagnostics> for Failure {
     }
 }
 
+impl From<aoti_tune::Error> for Failure {
+    fn from(error: aoti_tune::Error) -> Self {
+        match error {
+            aoti_tune::Error::User(text) => Failure::User(text),
+            aoti_tune::Error::Usage(text) => Failure::Usage(text),
+            aoti_tune::Error::Machine(text) => Failure::Machine(text),
+            aoti_tune::Error::Build(error) => error.into(),
+        }
+    }
+}
+
 impl From<aoti_runtime::Error> for Failure {
     /// Libraries are opened after they were built: what fails then are the given inputs, memory, or a device that this
     /// machine does not have.

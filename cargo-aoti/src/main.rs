@@ -16,15 +16,12 @@ mod page;
 mod progress;
 mod project;
 mod ranks;
-mod rates;
 mod settings;
 mod single;
-mod system;
 mod table;
 mod tensors;
 mod terminal;
 mod timings;
-mod tune;
 
 use std::process::ExitCode;
 

@@ -2,30 +2,24 @@
 
 use std::path::Path;
 
+use aoti_build::Model;
 use aoti_compiler::frontend::ModelFile;
 use bytes::Bytes;
-use memmap2::Mmap;
 
 use crate::failure::Failure;
 
-/// A model of the user's, with the files beside it that a part of its data is in.
-pub(crate) fn model(path: &Path) -> Result<ModelFile, Failure> {
+/// A model file of the user's, with the files beside it that a part of its data is in.
+pub(crate) fn model_file(path: &Path) -> Result<ModelFile, Failure> {
     let refuse = |error: std::io::Error| Failure::User(format!("cannot read `{}`: {error}", path.display()));
     aoti_build::model_file(path).map_err(refuse)
 }
 
+/// A model of the user's, with what is said of its inputs.
+pub(crate) fn model(model: &Model) -> Result<ModelFile, Failure> {
+    Ok(ModelFile { shapes: model.shapes.clone(), ..model_file(&model.path)? })
+}
+
 /// The content of a file of the user's.
 pub(crate) fn map(path: &Path) -> Result<Bytes, Failure> {
-    let refuse = |error: std::io::Error| Failure::User(format!("cannot read `{}`: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(refuse)?;
-    let metadata = file.metadata().map_err(refuse)?;
-    if !metadata.is_file() {
-        return Err(Failure::User(format!("`{}` is not a file", path.display())));
-    }
-    if metadata.len() == 0 {
-        return Ok(Bytes::new());
-    }
-    // SAFETY: the map is read-only and read as bytes only; a file that is cut meanwhile ends the process, no more.
-    let map = unsafe { Mmap::map(&file) }.map_err(refuse)?;
-    Ok(Bytes::from_owner(map))
+    Ok(aoti_tune::files::map(path)?)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aoti_build::{Manifest, Problems, Wishes, suggest};
+use aoti_build::{BuildSettings, Manifest, Problems, suggest};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use clap::Args;
 
@@ -198,9 +198,9 @@ impl Project {
     }
 
     /// What a package says it is built for, and with what.
-    pub(crate) fn wishes(&self, package: &Package) -> Result<Wishes, Problems> {
+    pub(crate) fn settings(&self, package: &Package) -> Result<BuildSettings, Problems> {
         let workspace = self.metadata.workspace_root.join("Cargo.toml");
-        Wishes::of_metadata(
+        BuildSettings::of_metadata(
             package.manifest_path.as_std_path(),
             &package.metadata,
             workspace.as_std_path(),

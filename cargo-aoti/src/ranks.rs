@@ -18,7 +18,7 @@ use crate::commands::Context;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::single::{self, Single};
-use crate::tensors::room;
+use aoti_tune::tensors::room;
 
 /// What a path has in the place of a rank's number.
 const PLACE: &str = "{rank}";

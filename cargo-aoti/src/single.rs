@@ -81,6 +81,7 @@ pub(crate) fn build(
         LinkKind::Static => Weights::Embed,
     };
     (model.tf32, model.libraries) = (Some(numerics.tf32), numerics.libraries);
+    model.weights_type = numerics.weights;
     if device.is_cpu() {
         model.levels = levels;
     } else {

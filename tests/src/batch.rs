@@ -156,20 +156,7 @@ fn link(
 
 /// What models are compiled with for this machine, where their weights are not wanted in the library.
 pub fn options(name: String) -> Options {
-    Options {
-        name,
-        package: String::new(),
-        levels: vec!["native".to_owned()],
-        gpus: Vec::new(),
-        embed_weights: false,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: vec![],
-    }
+    Options::new(name, ["native"]).with_embedded_weights(false)
 }
 
 fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {

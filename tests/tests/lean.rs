@@ -2,7 +2,7 @@
 //! object that does not include one cannot grow with it.
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_compiler::compile::{Options, compile};
+use aoti_compiler::compile::compile;
 use aoti_compiler::frontend::torch::custom::{Operator, OperatorCode};
 use aoti_tests::batch::options;
 use aoti_tests::subcommand::workspace;
@@ -57,7 +57,7 @@ fn included(bundle: &SourceBundle) -> BTreeSet<String> {
 
 /// Which of the headers of few a program's library includes.
 fn of_few(model: Bytes, operators: Vec<Operator>) -> BTreeSet<&'static str> {
-    let options = Options { operators, ..options("m".to_owned()) };
+    let options = options("m".to_owned()).with_operators(operators);
     let bundle = compile(model, &options).unwrap_or_else(|findings| panic!("{findings}"));
     let all = included(&bundle);
     assert!(all.contains("include/aoti/run.h"), "headers are followed: {all:?}");

@@ -310,23 +310,9 @@ fn functions_cannot_be_called_on_gpus() {
     let schema = "(Tensor x, float attack, float release) -> Tensor";
     let function = declared("sound::envelope", schema, OperatorCode::Function("sound_envelope".to_owned()));
     let graph = OperatorCode::Graph(example("operators/soft_clip.aoti"));
-    let options = Options {
-        name: "compressor".to_owned(),
-        package: String::new(),
-        levels: vec![],
-        gpus: vec!["sm_90a".to_owned()],
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: vec![
-            function,
-            declared("sound::soft_clip", "(Tensor x, float drive=1.0) -> Tensor", graph),
-        ],
-    };
+    let operators =
+        vec![function, declared("sound::soft_clip", "(Tensor x, float drive=1.0) -> Tensor", graph)];
+    let options = Options::for_gpus("compressor", ["sm_90a"]).with_operators(operators);
     let model =
         fs::read(workspace().join("examples/operators/models/compressor.pt2")).expect("it is in the tree");
     let said = compile::compile(model, &options).expect_err("it is refused").to_string();

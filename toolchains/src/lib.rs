@@ -67,7 +67,7 @@ pub use executor::Executor;
 pub use find::{FoundBy, Launch};
 pub use gpu::{GpuArchitecture, Scope, gpu_architectures};
 pub use jobs::{ArchiveJob, AssembleJob, CompileJob, Goal, Language, LinkJob, Linking, Mode, Sanitizer};
-pub use lock::{FileLock, Held};
+pub use lock::{FileLock, FileLockGuard};
 pub use outputs::{OutputFile, Outputs};
 pub use present::{PresentDevice, PresentDevices, present_devices};
 pub use probe::{Compiler, Identity};

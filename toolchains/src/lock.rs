@@ -14,7 +14,7 @@ pub struct FileLock(fd_lock::RwLock<File>);
 
 /// It is had until this is dropped.
 #[derive(Debug)]
-pub struct Held<'l> {
+pub struct FileLockGuard<'l> {
     _guard: fd_lock::RwLockWriteGuard<'l, File>,
 }
 
@@ -36,9 +36,9 @@ impl FileLock {
     ///
     /// # Errors
     /// What the system says, such as that the file cannot be locked.
-    pub fn try_take(&mut self) -> io::Result<Option<Held<'_>>> {
+    pub fn try_take(&mut self) -> io::Result<Option<FileLockGuard<'_>>> {
         match self.0.try_write() {
-            Ok(guard) => Ok(Some(Held { _guard: guard })),
+            Ok(guard) => Ok(Some(FileLockGuard { _guard: guard })),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
@@ -48,8 +48,8 @@ impl FileLock {
     ///
     /// # Errors
     /// What the system says: that the file cannot be locked, or [`io::ErrorKind::Interrupted`] when a signal ended the wait.
-    pub fn take(&mut self) -> io::Result<Held<'_>> {
-        self.0.write().map(|guard| Held { _guard: guard })
+    pub fn take(&mut self) -> io::Result<FileLockGuard<'_>> {
+        self.0.write().map(|guard| FileLockGuard { _guard: guard })
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use aoti_compiler::frontend::torch::custom;
 use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
+use crate::build_mode::BuildMode;
 use crate::error::Error;
 use crate::files;
 use crate::layout::Layout;
@@ -17,7 +18,6 @@ use crate::manifest::{Manifest, Script};
 use crate::model::{LinkKind, Model, Tf32};
 use crate::operators::{Operator, OperatorCode, headers_beside};
 use crate::problem::Problems;
-use crate::purpose::Purpose;
 use crate::session::{Job, Session, Settings};
 use crate::system;
 use crate::variables;
@@ -36,7 +36,7 @@ pub struct Builder {
     out_dir: PathBuf,
     /// As cargo names it, until it is known what toolchains there are.
     target: Target,
-    purpose: Purpose,
+    mode: BuildMode,
 }
 
 impl Builder {
@@ -177,9 +177,9 @@ impl Builder {
             println!("cargo::rerun-if-changed={}", models.display());
         }
         let manifest = read(&folder)?;
-        let purpose = Purpose::of(&environment, cargo.and_then(system::command_line).as_deref())?;
+        let mode = BuildMode::of(&environment, cargo.and_then(system::command_line).as_deref())?;
         let script = Script::default();
-        Ok(Builder { environment, folder, manifest, script, out_dir, target, purpose })
+        Ok(Builder { environment, folder, manifest, script, out_dir, target, mode })
     }
 
     /// Builds the models and tells cargo where they are.
@@ -197,7 +197,7 @@ impl Builder {
         let (name, version) = (name.to_string_lossy(), version.to_string_lossy());
         let (script, manifest) = (mem::take(&mut self.script), self.manifest.clone());
         self.manifest = manifest.with_script(script, &self.folder)?.of_package(&name, &version);
-        let own = &self.manifest.wishes.toolchains;
+        let own = &self.manifest.settings.toolchains;
         let toolchains = Toolchains::for_project(&self.environment, None, own)?;
         self.target = platform(self.target.clone(), &toolchains, &self.environment);
         Ok(())
@@ -238,18 +238,18 @@ impl Builder {
         if let Some(folder) = self.manifest.searched.as_ref().filter(|folder| !folder.is_dir()) {
             println!("cargo::rerun-if-changed={}", folder.display());
         }
-        let bindings_only = self.purpose != Purpose::Full;
+        let bindings_only = self.mode != BuildMode::Full;
         let settings = Settings { target: Some(self.target.clone()), bindings_only, ..Settings::default() };
         let session = Session::new(&self.environment, settings)?;
         let mut jobs: Vec<Job> = self.manifest.models.iter().map(|model| self.job(model)).collect();
-        if self.purpose == Purpose::Check {
+        if self.mode == BuildMode::Check {
             jobs.retain(|job| !session.has_native_code(job));
             if !jobs.is_empty() {
                 // There never is such a file, so the next command runs the script again: it may want native code.
                 println!("cargo::rerun-if-changed={}", self.public().join("native code").display());
             }
         }
-        if self.purpose == Purpose::Full && !jobs.is_empty() {
+        if self.mode == BuildMode::Full && !jobs.is_empty() {
             let has_linker = self.environment.variable("RUSTC_LINKER").is_some();
             let advice = talk::linker_advice(&self.target, self.environment.host(), has_linker);
             talk::warn(&advice.into_iter().collect::<Vec<_>>());

@@ -2,12 +2,12 @@
 //! written.
 
 use aoti_compiler::compile::{self, OpenKernel};
-use aoti_compiler::cost::Facts;
+use aoti_compiler::cost::MachineInfo;
 use aoti_compiler::tuning::Config;
 use aoti_toolchain::Toolchain;
 
 use crate::error::Error;
-use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Reading, Usable};
+use crate::lock::{ApplicableRecords, FILE as LOCK_FILE, Lock, Machines, Reading};
 use crate::model::{Choices, Model};
 use crate::problem::{Code, Problem, Problems};
 use crate::session::Session;
@@ -38,18 +38,18 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with its lock.
-    pub fn usable(&self, model: &Model) -> Result<Usable, Error> {
+    pub fn usable(&self, model: &Model) -> Result<ApplicableRecords, Error> {
         let path = match &model.choices {
-            Choices::Predicted => return Ok(Usable::default()),
+            Choices::Predicted => return Ok(ApplicableRecords::default()),
             Choices::Given { records, rates } => {
                 let (records, rates) = (records.clone(), rates.clone());
-                return Ok(Usable { records, rates, notes: Vec::new() });
+                return Ok(ApplicableRecords { records, rates, notes: Vec::new() });
             }
             Choices::Lock(path) => path,
         };
         let Reading { lock, notes } = Lock::read(path)?;
         if lock.records.is_empty() && lock.rates.is_empty() {
-            return Ok(Usable { notes, ..Usable::default() });
+            return Ok(ApplicableRecords { notes, ..ApplicableRecords::default() });
         }
         let mut usable = lock.usable(&self.machines(model)?);
         usable.notes.splice(0..0, notes);
@@ -61,7 +61,7 @@ impl Session {
     ///
     /// # Errors
     /// As a build, as far as it runs no tool.
-    pub fn tuning_points(&self, model: &Model, facts: Facts) -> Result<Vec<OpenKernel>, Error> {
+    pub fn tuning_points(&self, model: &Model, facts: MachineInfo) -> Result<Vec<OpenKernel>, Error> {
         if !model.programs.is_empty() {
             let alone = model.programs.iter().filter_map(|program| model.program(&program.name));
             let all = alone.map(|program| self.tuning_points(&program, facts));
@@ -89,15 +89,16 @@ impl Session {
         }
         let records = lock.usable(&machines).records;
         let lacks = |kernel: &OpenKernel| {
-            let fits =
-                |config: &Config| kernel.ways.iter().any(|way| Config::from(way.setting.clone()) == *config);
+            let fits = |config: &Config| {
+                kernel.candidates.iter().any(|way| Config::from(way.setting.clone()) == *config)
+            };
             // Where only threads see a difference, nothing is measured on one.
-            let is_open = kernel.ways.iter().skip(1).any(|way| way.is_worth_trying(1));
+            let is_open = kernel.candidates.iter().skip(1).any(|way| way.is_worth_trying(1));
             let is_for =
                 machines.iter().filter(|kind| is_tuned(kind)).any(|kind| kernel.is_for(&kind.family));
             is_open && is_for && !records.get(&kernel.key).is_some_and(fits)
         };
-        let kernels = self.tuning_points(model, Facts::default())?;
+        let kernels = self.tuning_points(model, MachineInfo::default())?;
         let lacking = kernels.iter().filter(|kernel| lacks(kernel));
         let mut names: Vec<String> = lacking.map(|kernel| format!("`{}`", kernel.name)).collect();
         names.dedup();

@@ -18,27 +18,27 @@ use crate::system;
 
 /// What can be known of a file without reading it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     pub(crate) modified_ns: u64,
 }
 
-json_fields!(Stamp { path, bytes, modified_ns });
+json_fields!(FileStamp { path, bytes, modified_ns });
 
-impl Stamp {
-    pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
+impl FileStamp {
+    pub(crate) fn of(path: &Path) -> io::Result<FileStamp> {
         let metadata = std::fs::metadata(path)?;
         // Opening a pipe would wait for a writer.
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        Ok(Stamp { path: path.to_owned(), bytes: metadata.len(), modified_ns: modified_ns(&metadata) })
+        Ok(FileStamp { path: path.to_owned(), bytes: metadata.len(), modified_ns: modified_ns(&metadata) })
     }
 
     /// Whether the file is still as it was, by its metadata.
     pub(crate) fn holds(&self) -> bool {
-        Stamp::of(&self.path).is_ok_and(|now| now == *self)
+        FileStamp::of(&self.path).is_ok_and(|now| now == *self)
     }
 }
 

@@ -17,6 +17,8 @@
 #[cfg(feature = "compiler")]
 mod artefacts;
 #[cfg(feature = "compiler")]
+mod build_mode;
+#[cfg(feature = "compiler")]
 mod builder;
 #[cfg(feature = "compiler")]
 mod choices;
@@ -50,8 +52,6 @@ mod problem;
 #[cfg(feature = "compiler")]
 mod progress;
 #[cfg(feature = "compiler")]
-mod purpose;
-#[cfg(feature = "compiler")]
 mod samples;
 #[cfg(feature = "compiler")]
 mod session;
@@ -80,12 +80,14 @@ mod with_compiler {
     pub use crate::files::model_file;
     pub use crate::layout::Layout;
     pub use crate::locate::Location;
-    pub use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Place, Reading, Record, Runner, Sizes, Usable};
+    pub use crate::lock::{
+        ApplicableRecords, FILE as LOCK_FILE, Lock, Machines, Place, Reading, Record, Runner, Sizes,
+    };
     pub use crate::machine::Machine;
-    pub use crate::manifest::{Architectures, Manifest, Wishes, operators_of_project};
+    pub use crate::manifest::{Architectures, BuildSettings, Manifest, operators_of_project};
     pub use crate::model::{
         Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Samples, Tf32, TypicalSizes, Weights,
-        default_architectures, default_levels,
+        WeightsType, default_architectures, default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};
     pub use crate::pipeline::{Vendored, VendoredObject};

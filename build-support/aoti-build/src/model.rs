@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_compiler::compile;
+pub use aoti_compiler::compile::WeightsType;
 use aoti_compiler::cost::Rates;
-use aoti_compiler::frontend::ModelFile;
+use aoti_compiler::frontend::{InputShape, ModelFile};
 use aoti_compiler::json_words;
 use aoti_compiler::names;
 pub use aoti_compiler::passes::rename::Names;
@@ -17,7 +18,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchains};
 
 use crate::error::Error;
 use crate::files;
-use crate::lock::Usable;
+use crate::lock::ApplicableRecords;
 use crate::operators::{Operator, headers_beside};
 
 /// Where the weights of a model lie.
@@ -101,6 +102,8 @@ pub struct Model {
     pub weights: Weights,
     /// Whether the library takes other weights by name although it has its own; one with external weights always does.
     pub named_weights: bool,
+    /// What the weights of large products are stored in.
+    pub weights_type: WeightsType,
     /// What kind of library is made.
     pub link: LinkKind,
     /// Whether it runs on processors.
@@ -117,6 +120,8 @@ pub struct Model {
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
+    /// Shapes of inputs that go before those of its file, by name.
+    pub shapes: BTreeMap<String, InputShape>,
     /// Sizes of its open dimensions that are typical, which its kernels are tuned for.
     pub sizes: Vec<TypicalSizes>,
     /// How its kernels are run.
@@ -148,6 +153,7 @@ impl Model {
             package: String::new(),
             weights: Weights::Embed,
             named_weights: false,
+            weights_type: WeightsType::Own,
             link: LinkKind::Static,
             cpu: true,
             levels: Vec::new(),
@@ -156,6 +162,7 @@ impl Model {
             libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
+            shapes: BTreeMap::new(),
             sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
@@ -203,6 +210,13 @@ impl Model {
     #[must_use]
     pub fn named_weights(mut self, named: bool) -> Model {
         self.named_weights = named;
+        self
+    }
+
+    /// What the weights of large products are stored in: `weights-type` of the manifest.
+    #[must_use]
+    pub fn weights_type(mut self, weights: WeightsType) -> Model {
+        self.weights_type = weights;
         self
     }
 
@@ -259,6 +273,13 @@ impl Model {
         self
     }
 
+    /// Shapes of inputs, by name, where an ONNX file leaves them open: `shapes` of the manifest.
+    #[must_use]
+    pub fn shapes<N: Into<String>>(mut self, shapes: impl IntoIterator<Item = (N, InputShape)>) -> Model {
+        self.shapes = shapes.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
+        self
+    }
+
     /// Looks for samples beside the model, which belongs to the package in this folder, and else in its own file.
     pub(crate) fn find_samples(&mut self, package: &Path) {
         let beside = self.path.with_extension("safetensors");
@@ -273,22 +294,19 @@ impl Model {
         &self,
         levels: Vec<String>,
         gpus: Vec<String>,
-        Usable { records, rates, .. }: Usable,
+        ApplicableRecords { records, rates, .. }: ApplicableRecords,
     ) -> Result<compile::Options, Error> {
-        Ok(compile::Options {
-            name: self.name.clone(),
-            package: self.package.clone(),
-            levels,
-            gpus,
-            embed_weights: self.weights == Weights::Embed,
-            named_weights: self.named_weights || self.weights == Weights::External,
-            tf32: self.tf32.unwrap_or_default(),
-            libraries: self.libraries.clone(),
-            names: self.all_names(),
-            records,
-            rates,
-            operators: self.compiled_operators()?,
-        })
+        Ok(compile::Options::new(&*self.name, levels)
+            .with_gpus(gpus)
+            .with_package(&*self.package)
+            .with_embedded_weights(self.weights == Weights::Embed)
+            .with_named_weights(self.named_weights || self.weights == Weights::External)
+            .with_weights_type(self.weights_type)
+            .with_tf32(self.tf32.unwrap_or_default())
+            .with_libraries(self.libraries.clone())
+            .with_names(self.all_names())
+            .with_measurements(records, rates)
+            .with_operators(self.compiled_operators()?))
     }
 
     /// The content of its files.
@@ -298,7 +316,7 @@ impl Model {
     pub(crate) fn read(&self) -> Result<ModelFile, (PathBuf, io::Error)> {
         let read = |path: &Path| files::model_file(path).map_err(|source| (path.to_owned(), source));
         if self.programs.is_empty() {
-            return read(&self.path);
+            return Ok(ModelFile { shapes: self.shapes.clone(), ..read(&self.path)? });
         }
         let program = |program: &Program| Ok((program.name.clone(), read(&program.path)?));
         Ok(ModelFile::of_programs(self.programs.iter().map(program).collect::<Result<_, _>>()?))

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_toolchain::{Action, DeviceImage, FileContent, FileLock, Held, Outputs};
+use aoti_toolchain::{Action, DeviceImage, FileContent, FileLock, FileLockGuard, Outputs};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
-use crate::files::{self, Stamp, file_error};
+use crate::files::{self, FileStamp, file_error};
 use crate::model::Weights;
 use crate::plan;
 use crate::progress::{Forward, ModelEvent, Progress};
 use crate::session::{Job, Session};
-use crate::state::{self, Recipe, Seen, State};
+use crate::state::{self, Fingerprint, ModelStamp, State};
 
 mod compiled;
 mod device;
@@ -29,9 +29,9 @@ pub use vendor::{Vendored, VendoredObject};
 /// A model on its way through the steps.
 struct Passing<'a> {
     job: &'a Job,
-    recipe: Recipe,
+    recipe: Fingerprint,
     begun: Instant,
-    model: Seen,
+    model: ModelStamp,
     bundle: SourceBundle,
     /// Everything put in place so far.
     artefacts: Vec<Artefact>,
@@ -64,7 +64,8 @@ impl Session {
     /// Builds models, side by side. Gives a result for each, in the order given.
     pub fn build(&self, jobs: &[Job], progress: &dyn Progress) -> Vec<Result<Built, Error>> {
         let mut results: Vec<Option<Result<Built, Error>>> = jobs.iter().map(|_| None).collect();
-        let recipes: Vec<Result<Recipe, Error>> = jobs.iter().map(|job| self.recipe(&job.model)).collect();
+        let recipes: Vec<Result<Fingerprint, Error>> =
+            jobs.iter().map(|job| self.recipe(&job.model)).collect();
         self.tell_notes(jobs, progress);
         let mut stale = Vec::new();
         for (index, (job, recipe)) in jobs.iter().zip(recipes).enumerate() {
@@ -98,7 +99,7 @@ impl Session {
     fn build_stale(
         &self,
         jobs: &[Job],
-        mut stale: Vec<(usize, Recipe)>,
+        mut stale: Vec<(usize, Fingerprint)>,
         progress: &dyn Progress,
         results: &mut [Option<Result<Built, Error>>],
     ) {
@@ -120,7 +121,7 @@ impl Session {
         let with_names =
             locks.iter_mut().zip(&stale).map(|(lock, (index, _))| (lock, &jobs[*index].model.name));
         // Until all is done.
-        let held: Vec<Option<Held<'_>>> =
+        let held: Vec<Option<FileLockGuard<'_>>> =
             with_names.map(|(lock, name)| take(lock.as_mut()?, name, progress)).collect();
         let mut passing = Vec::new();
         for (index, recipe) in stale {
@@ -144,7 +145,7 @@ impl Session {
     fn compile_all<'a>(
         &self,
         jobs: &'a [Job],
-        stale: &[(usize, Recipe)],
+        stale: &[(usize, Fingerprint)],
         progress: &dyn Progress,
     ) -> Step<Passing<'a>> {
         self.executor.in_turns(stale.len(), |turn| {
@@ -156,7 +157,7 @@ impl Session {
     fn compile_one<'a>(
         &self,
         job: &'a Job,
-        recipe: Recipe,
+        recipe: Fingerprint,
         progress: &dyn Progress,
     ) -> Result<Passing<'a>, Error> {
         let (name, path) = (&job.model.name, &job.model.path);
@@ -164,10 +165,10 @@ impl Session {
         progress.model(&ModelEvent::Compiling { name, package });
         let begun = Instant::now();
         let unreadable = |(path, source)| Error::Unreadable { name: name.clone(), path, source };
-        let stamp = Stamp::of(path).map_err(|source| unreadable((path.clone(), source)));
+        let stamp = FileStamp::of(path).map_err(|source| unreadable((path.clone(), source)));
         let (looked, stamp) = (state::now_ns(), stamp?);
         let file = job.model.read().map_err(unreadable)?;
-        let model = Seen::new(stamp, looked, &job.model, &file);
+        let model = ModelStamp::new(stamp, looked, &job.model, &file);
         let options =
             job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.usable())?;
         let bundle = self.compiled(job, (&file, &model.digest), &options, progress)?;
@@ -296,7 +297,7 @@ impl Session {
     }
 }
 
-fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built> {
+fn is_fresh(job: &Job, recipe: &Fingerprint, progress: &dyn Progress) -> Option<Built> {
     let built =
         job.incremental.then(|| state::fresh(&job.model, &job.layout, |made| made == recipe)).flatten()?;
     progress.model(&ModelEvent::Fresh { name: &job.model.name });
@@ -316,7 +317,7 @@ fn open_lock(job: &Job) -> Result<Option<FileLock>, Error> {
 
 /// Takes the lock, saying so if that means waiting. Where files cannot be locked, the build goes on without: what it writes is
 /// whole at any moment.
-fn take<'l>(lock: &'l mut FileLock, name: &str, progress: &dyn Progress) -> Option<Held<'l>> {
+fn take<'l>(lock: &'l mut FileLock, name: &str, progress: &dyn Progress) -> Option<FileLockGuard<'l>> {
     // What is taken in an attempt is given back at once: its borrow would last as long as that of the second.
     if !lock.try_take().is_ok_and(|held| held.is_some()) {
         progress.model(&ModelEvent::Waiting { name });

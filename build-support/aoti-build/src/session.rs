@@ -17,7 +17,7 @@ use crate::layout::Layout;
 use crate::model::{Gpus, Model, cpu_requirements, default_architectures, default_levels};
 use crate::operators::Operator;
 use crate::samples;
-use crate::state::{self, Recipe};
+use crate::state::{self, Fingerprint};
 
 /// What the caller decides about all builds of a session.
 #[derive(Clone, Debug)]
@@ -250,7 +250,7 @@ impl Session {
         crate::plan::objects(&toolchain, model, &bundle, (&sources, &[]), &self.settings.mode)
     }
 
-    pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {
+    pub(crate) fn recipe(&self, model: &Model) -> Result<Fingerprint, Error> {
         if self.settings.locked {
             self.check_locked(model)?;
         }
@@ -265,7 +265,7 @@ impl Session {
             Some(all.iter().map(told).collect::<Vec<_>>().join(" "))
         };
         let usable = self.usable(model)?;
-        Ok(Recipe {
+        Ok(Fingerprint {
             version: crate::VERSION.to_owned(),
             name: model.name.clone(),
             package: model.package.clone(),
@@ -276,9 +276,11 @@ impl Session {
             architectures: self.architectures(model)?,
             outputs: model.names.outputs.clone(),
             dims: model.names.dims.clone(),
+            shapes: model.shapes.iter().map(|(name, shape)| (name.clone(), shape.to_string())).collect(),
             programs: model.programs.iter().map(|program| format!("{program:?}")).collect(),
             weights: model.weights,
             named_weights: model.named_weights,
+            weights_type: model.weights_type,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
             choices: state::as_text(&usable.records),

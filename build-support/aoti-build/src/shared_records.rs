@@ -25,7 +25,7 @@ pub struct Question<'a> {
     /// The native compiler.
     pub compiler: &'a str,
     /// The ways to run the kernel that are to be compared.
-    pub ways: &'a [&'a Setting],
+    pub candidates: &'a [&'a Setting],
 }
 
 impl Session {
@@ -57,7 +57,7 @@ impl Session {
 
     fn shared_work(&self, question: &Question<'_>) -> Work {
         let Place { kernel, machine, threads, sizes } = question.place;
-        let ways = question.ways.iter().map(|way| format!("{way} v{}", way.version()));
+        let candidates = question.candidates.iter().map(|way| format!("{way} v{}", way.version()));
         Work {
             label: format!("record of {kernel} on {machine}, {threads} threads"),
             target: self.target.clone(),
@@ -67,7 +67,7 @@ impl Session {
                 ("threads", threads.to_string()),
                 ("sizes", sizes.to_string()),
                 ("compiler", question.compiler.to_owned()),
-                ("ways", ways.collect::<Vec<_>>().join("\n")),
+                ("ways", candidates.collect::<Vec<_>>().join("\n")),
             ],
             outputs: vec![OUTPUT.to_owned()],
         }
@@ -82,7 +82,7 @@ impl Question<'_> {
         let fits = lock.records.is_empty()
             && record.compiler == self.compiler
             && record.template == record.setting.version()
-            && self.ways.contains(&&record.setting);
+            && self.candidates.contains(&&record.setting);
         fits.then_some(record)
     }
 }
@@ -97,8 +97,8 @@ mod tests {
         let (own, other) =
             (place("0123456789abcdef", "x86_64.v4", 1), place("0123456789abcdef", "x86_64.v4", 2));
         let loops: Setting = "loops".parse().expect("a choice");
-        let ways = [&loops];
-        let question = Question { place: &own, compiler: "g++ 12", ways: &ways };
+        let candidates = [&loops];
+        let question = Question { place: &own, compiler: "g++ 12", candidates: &candidates };
         let text = |places: &[&Place], record: &Record| {
             let mut lock = Lock::default();
             places.iter().for_each(|place| drop(lock.records.insert((*place).clone(), record.clone())));

@@ -15,12 +15,12 @@ use aoti_compiler::schedule::{Records, Setting, TuningKey};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
-use crate::files::{self, Stamp, file_error};
+use crate::files::{self, FileStamp, file_error};
 use crate::layout::Layout;
-use crate::lock::Usable;
+use crate::lock::ApplicableRecords;
 use crate::model::Model;
 
-const SCHEMA: u32 = 9;
+const SCHEMA: u32 = 10;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -28,7 +28,7 @@ const TICK_NS: u64 = 1_000_000_000;
 
 /// What a build was made from, but for the model's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Recipe {
+pub(crate) struct Fingerprint {
     pub(crate) version: String,
     pub(crate) name: String,
     pub(crate) package: String,
@@ -43,10 +43,13 @@ pub(crate) struct Recipe {
     pub(crate) architectures: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) dims: Vec<(String, String)>,
+    /// Shapes of inputs that go before those of the file.
+    pub(crate) shapes: Vec<(String, String)>,
     /// The programs, where there are several: names, files, and what their outputs and dimensions are called.
     pub(crate) programs: Vec<String>,
     pub(crate) weights: crate::model::Weights,
     pub(crate) named_weights: bool,
+    pub(crate) weights_type: crate::model::WeightsType,
     pub(crate) link: crate::model::LinkKind,
     pub(crate) mode: String,
     /// What records say about kernels, by their keys.
@@ -66,7 +69,7 @@ pub(crate) fn as_text(records: &Records) -> Vec<(String, String)> {
     records.iter().map(|(key, config)| (key.to_string(), config.to_string())).collect()
 }
 
-json_fields!(Recipe {
+json_fields!(Fingerprint {
     version,
     name,
     package,
@@ -77,9 +80,11 @@ json_fields!(Recipe {
     architectures,
     outputs,
     dims,
+    shapes,
     programs,
     weights,
     named_weights,
+    weights_type,
     link,
     mode,
     choices,
@@ -89,9 +94,9 @@ json_fields!(Recipe {
     toolchain
 });
 
-impl Recipe {
+impl Fingerprint {
     /// What records say.
-    pub(crate) fn usable(&self) -> Usable {
+    pub(crate) fn usable(&self) -> ApplicableRecords {
         let mut records = Records::none();
         for (key, setting) in &self.choices {
             // Both were printed by their own types.
@@ -99,14 +104,14 @@ impl Recipe {
                 records.set(key, setting);
             }
         }
-        Usable { records, rates: self.rates.clone(), notes: Vec::new() }
+        ApplicableRecords { records, rates: self.rates.clone(), notes: Vec::new() }
     }
 
     /// Whether this is a build of native code that is wanted otherwise as a build of bindings is. Which toolchain there is
     /// now, what it can do, and so which records fit, is left open: to find out takes running it.
-    pub(crate) fn is_native_for(&self, bindings: &Recipe) -> bool {
-        let Recipe { toolchain, levels, architectures, choices, rates, .. } = self.clone();
-        let native = Recipe { toolchain, levels, architectures, choices, rates, ..bindings.clone() };
+    pub(crate) fn is_native_for(&self, bindings: &Fingerprint) -> bool {
+        let Fingerprint { toolchain, levels, architectures, choices, rates, .. } = self.clone();
+        let native = Fingerprint { toolchain, levels, architectures, choices, rates, ..bindings.clone() };
         self.toolchain.is_some() && *self == native
     }
 }
@@ -114,14 +119,14 @@ impl Recipe {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     schema: u32,
-    recipe: Recipe,
-    model: Stamp,
+    recipe: Fingerprint,
+    model: FileStamp,
     model_digest: String,
     /// The files beside the model's that a part of its data is in.
-    beside: Vec<Stamp>,
+    beside: Vec<FileStamp>,
     /// When the model was looked at.
     looked_ns: u64,
-    outputs: Vec<Stamp>,
+    outputs: Vec<FileStamp>,
     artefacts: Vec<Artefact>,
     compile_ms: u64,
     /// Digest of the rest: nothing of a damaged record is believed.
@@ -147,14 +152,14 @@ impl State {
     /// # Errors
     /// [`Error::File`] when one of them is not there.
     pub(crate) fn new(
-        recipe: Recipe,
-        model: Seen,
+        recipe: Fingerprint,
+        model: ModelStamp,
         artefacts: Vec<Artefact>,
         placed: &[PathBuf],
         compile_ms: u64,
     ) -> Result<State, Error> {
         let paths = artefacts.iter().map(|artefact| &artefact.path).chain(placed);
-        let stamp = |path: &PathBuf| Stamp::of(path).map_err(file_error("read", path));
+        let stamp = |path: &PathBuf| FileStamp::of(path).map_err(file_error("read", path));
         let outputs = paths.map(stamp).collect::<Result<_, _>>()?;
         Ok(State {
             schema: SCHEMA,
@@ -191,50 +196,53 @@ impl State {
 
 /// A model's files, read to their digest.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ModelStamp {
     /// Of its file, or that of its first program.
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
     /// Of all files.
     pub(crate) digest: String,
     /// Of the others.
-    pub(crate) beside: Vec<Stamp>,
+    pub(crate) beside: Vec<FileStamp>,
     pub(crate) looked_ns: u64,
 }
 
-impl Seen {
+impl ModelStamp {
     /// Of a model whose files have this content; the stamp of the first is taken before the content was.
-    pub(crate) fn new(stamp: Stamp, looked_ns: u64, model: &Model, files: &ModelFile) -> Seen {
+    pub(crate) fn new(stamp: FileStamp, looked_ns: u64, model: &Model, files: &ModelFile) -> ModelStamp {
         let mut beside = Vec::new();
         let digest = if files.programs.is_empty() {
             digest_of(&stamp.path, files, &mut beside)
         } else {
             let mut hasher = blake3::Hasher::new();
             for ((name, path), (_, content)) in model.program_files().into_iter().zip(&files.programs) {
-                beside.extend(Stamp::of(path));
+                beside.extend(FileStamp::of(path));
                 let own = digest_of(path, content, &mut beside);
                 hasher.update(format!("{name} {own}\n").as_bytes());
             }
             hasher.finalize().to_hex().to_string()
         };
-        Seen { stamp, digest, beside, looked_ns }
+        ModelStamp { stamp, digest, beside, looked_ns }
     }
 
-    pub(crate) fn of(model: &Model) -> std::io::Result<Seen> {
-        let (looked_ns, stamp) = (now_ns(), Stamp::of(&model.path)?);
+    pub(crate) fn of(model: &Model) -> std::io::Result<ModelStamp> {
+        let (looked_ns, stamp) = (now_ns(), FileStamp::of(&model.path)?);
         let files = model.read().map_err(|(_, source)| source)?;
-        Ok(Seen::new(stamp, looked_ns, model, &files))
+        Ok(ModelStamp::new(stamp, looked_ns, model, &files))
     }
 }
 
 /// The digest of a file and of those beside it that a part of its data is in, whose stamps are added.
-fn digest_of(path: &Path, model: &ModelFile, stamps: &mut Vec<Stamp>) -> String {
+fn digest_of(path: &Path, model: &ModelFile, stamps: &mut Vec<FileStamp>) -> String {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let mut digest = blake3::hash(&model.file).to_hex().to_string();
+    for (name, shape) in &model.shapes {
+        digest = blake3::hash(format!("{digest} {name} {shape}").as_bytes()).to_hex().to_string();
+    }
     for (name, content) in &model.beside {
         let own = blake3::hash(content).to_hex();
         digest = blake3::hash(format!("{digest} {name} {own}").as_bytes()).to_hex().to_string();
         // One that is gone by now is found out by the next build.
-        stamps.extend(Stamp::of(&folder.join(name)));
+        stamps.extend(FileStamp::of(&folder.join(name)));
     }
     digest
 }
@@ -243,19 +251,19 @@ fn digest_of(path: &Path, model: &ModelFile, stamps: &mut Vec<Stamp>) -> String 
 pub(crate) fn fresh(
     model: &Model,
     layout: &Layout,
-    is_wanted: impl FnOnce(&Recipe) -> bool,
+    is_wanted: impl FnOnce(&Fingerprint) -> bool,
 ) -> Option<Built> {
     let state = State::read(layout)?;
-    let outputs_hold = !state.outputs.is_empty() && state.outputs.iter().all(Stamp::holds);
+    let outputs_hold = !state.outputs.is_empty() && state.outputs.iter().all(FileStamp::holds);
     if !is_wanted(&state.recipe) || !outputs_hold {
         return None;
     }
-    let stamp = Stamp::of(&model.path).ok()?;
-    let is_before = |stamp: &Stamp| stamp.modified_ns.saturating_add(TICK_NS) < state.looked_ns;
+    let stamp = FileStamp::of(&model.path).ok()?;
+    let is_before = |stamp: &FileStamp| stamp.modified_ns.saturating_add(TICK_NS) < state.looked_ns;
     let is_settled =
         is_before(&stamp) && state.beside.iter().all(|beside| beside.holds() && is_before(beside));
     if stamp != state.model || !is_settled {
-        let seen = Seen::of(model).ok()?;
+        let seen = ModelStamp::of(model).ok()?;
         if seen.digest != state.model_digest || seen.stamp.path != state.model.path {
             return None;
         }

@@ -12,21 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let levels = if levels.is_empty() { vec!["native".to_owned()] } else { levels.to_vec() };
     let is_gpu = |name: &String| GpuTarget::named(name).is_some();
-    let (gpus, levels) = levels.into_iter().partition(is_gpu);
-    let options = Options {
-        name: "model".to_owned(),
-        package: String::new(),
-        levels,
-        gpus,
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: vec![],
-    };
+    let (gpus, levels): (Vec<String>, Vec<String>) = levels.into_iter().partition(is_gpu);
+    let options = Options::new("model", levels).with_gpus(gpus);
     let bytes = bytes::Bytes::from(fs::read(model)?);
     let bundle = compile(bytes.clone(), &options)?;
     let out = Path::new(out);

@@ -1,6 +1,7 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 mod emit;
+mod options;
 mod overview;
 mod programs;
 mod read;
@@ -10,7 +11,7 @@ pub use overview::{BufferView, KernelView, Overview, Place, overview};
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
-use crate::cost::{CostModel, Facts, Rates, WorkKind};
+use crate::cost::{CostModel, MachineInfo, Rates, WorkKind};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
 use crate::frontend::torch::custom::Operator;
@@ -19,6 +20,7 @@ use crate::loops::Program;
 use crate::loops::bounds::{self, OutOfBounds};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
+pub use crate::passes::WeightsType;
 use crate::passes::rename::{Names, rename};
 use crate::schedule::{self, Explanation, Schedule, Setting, TuningStage, schedule};
 use crate::symbolic::{RangeTable, Symbol};
@@ -28,8 +30,9 @@ use crate::{interpret, kernels, loops, passes};
 
 use read::{Stop, read};
 
-/// What the caller decides about one compilation.
+/// What the caller decides about one compilation: [`Options::new`], and what is not as usual.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The model's name: bindings, symbols and messages are named after it.
     pub name: String,
@@ -46,6 +49,8 @@ pub struct Options {
     /// Whether the library takes other weights by their names in the program, and does to them what the compiler did
     /// to those of the model file.
     pub named_weights: bool,
+    /// What the weights of large products are stored in; those that a run may replace stay as they are.
+    pub weights_type: WeightsType,
     /// Names that go before the program's own.
     pub names: Names,
     /// What of `f32` may be multiplied as TF32 on GPUs that can.
@@ -86,6 +91,8 @@ fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
         if options.gpus.is_empty() { passes::unroll_recurrent(graph, &|_, _, _| false).0 } else { graph };
     // One graph serves all targets, and GPUs have no code for products of bytes.
     let graph = if options.gpus.is_empty() { passes::quantised_products(graph) } else { graph };
+    let graph = passes::narrow_lookups(graph);
+    let graph = passes::narrow_weights(graph, options.weights_type);
     let mut graph = passes::optimize(passes::fold_groups(graph));
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
@@ -141,6 +148,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = passes::store_gemv_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
+    let own = passes::whole_sorts(own, target);
     let mut lowered = lower(&own, target, &mut questions);
     bounds::enforce_bounds(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");
@@ -341,7 +349,7 @@ pub struct OpenKernel {
     /// The position of the kernel among those of a run on that target; none of what decides which kernels there are.
     pub index: Option<usize>,
     /// The ways to run it; the first is taken where no record names another.
-    pub ways: Vec<TuningCandidate>,
+    pub candidates: Vec<TuningCandidate>,
     /// The position of the one that is taken.
     pub taken: usize,
 }
@@ -373,7 +381,12 @@ pub struct TuningCandidate {
 
 impl TuningCandidate {
     /// An answer, beside the first's cost.
-    fn new(answer: &Alternative, first: &Alternative, prices: &CostModel, facts: Facts) -> TuningCandidate {
+    fn new(
+        answer: &Alternative,
+        first: &Alternative,
+        prices: &CostModel,
+        facts: MachineInfo,
+    ) -> TuningCandidate {
         let typical = first.cost_on(facts, prices);
         let part = |(item, amount): (WorkKind, f64)| (item.name(), amount, prices.of(item));
         TuningCandidate {
@@ -410,7 +423,7 @@ impl TuningCandidate {
 pub fn tuning_points(
     model: impl Into<ModelFile>,
     options: &Options,
-    facts: Facts,
+    facts: MachineInfo,
 ) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
@@ -423,7 +436,7 @@ fn open_in(
     graph: &Graph,
     targets: &[Target],
     records: &Records,
-    facts: Facts,
+    facts: MachineInfo,
 ) -> Result<Vec<OpenKernel>, OutOfBounds> {
     let mut all = Vec::new();
     for target in targets {
@@ -446,7 +459,7 @@ fn open(
     question: TuningPoint,
     index: Option<usize>,
     program: &Program,
-    (target, facts): (&Target, Facts),
+    (target, facts): (&Target, MachineInfo),
 ) -> OpenKernel {
     let TuningPoint { key, sizes, about, answers, taken } = question;
     let prices = target.prices().known(facts);
@@ -460,7 +473,7 @@ fn open(
         },
         sizes: sizes.iter().map(|symbol| input_axis(program, *symbol)).collect(),
         index,
-        ways: answers.iter().map(way).collect(),
+        candidates: answers.iter().map(way).collect(),
         taken,
     }
 }

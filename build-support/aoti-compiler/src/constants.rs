@@ -41,6 +41,12 @@ pub(crate) const BLAS_ROWS: i64 = 192;
 /// `kBlasStep` of `gemm_blas.h`.
 pub(crate) const BLAS_STEP: i64 = 16;
 
+/// `kDigitHead` of `gemm_groups.h`.
+pub(crate) const DIGIT_HEAD: i64 = 4;
+
+/// `kGroupedRows` of `gemm_groups.h`.
+pub(crate) const GROUPED_ROWS: i64 = 16;
+
 /// `kGemmUnitRows` of `gemm_units.h`.
 pub(crate) const GEMM_UNIT_ROWS: i64 = 32;
 

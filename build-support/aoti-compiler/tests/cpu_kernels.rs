@@ -26,20 +26,7 @@ const LEVELS: [&str; 2] = ["x86-64-v3", "x86-64-v4"];
 fn printed(folder: &Path, name: &str) -> String {
     let model =
         std::fs::read(folder.join(format!("tests/device/{name}.aoti"))).expect("the graph is in the tree");
-    let options = Options {
-        name: name.to_owned(),
-        package: String::new(),
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        levels: LEVELS.map(str::to_owned).to_vec(),
-        gpus: vec![],
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        operators: vec![],
-    };
+    let options = Options::new(name, LEVELS);
     emit(Bytes::from(model), &options, Emit::Cpp).expect("the graph compiles")
 }
 

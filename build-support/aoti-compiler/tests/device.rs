@@ -8,11 +8,10 @@ use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile, tuning_points};
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::Tensor;
-use aoti_compiler::passes::rename::Names;
 use aoti_compiler::schedule::Setting;
 use aoti_compiler::symbolic::Expr;
 use aoti_compiler::target::{MathLibrary, Tf32};
-use aoti_compiler::{cost::Facts, dtype::DType};
+use aoti_compiler::{cost::MachineInfo, dtype::DType};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -89,25 +88,15 @@ fn compiled(name: &str, architecture: &str) -> SourceBundle {
 }
 
 fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
-    let mut options = Options {
-        name: name.to_owned(),
-        package: String::new(),
-        names: Names::default(),
-        records: Default::default(),
-        rates: None,
-        levels: vec![],
-        gpus: vec![architecture.to_owned()],
-        embed_weights: true,
-        named_weights: false,
-        tf32: Tf32 { matmul: may_be_rounded(name), ..Tf32::default() },
-        libraries: vec![],
-        operators: vec![],
-    };
+    let mut options = Options::for_gpus(name, [architecture])
+        .with_tf32(Tf32 { matmul: may_be_rounded(name), ..Tf32::default() });
     let model = Bytes::from(text);
     if name == LIBRARY {
         options.libraries = MathLibrary::ALL.to_vec();
-        for kernel in tuning_points(model.clone(), &options, Facts::default()).expect("the graph compiles") {
-            if let Some(way) = kernel.ways.into_iter().find(|way| is_by_library(&way.setting)) {
+        for kernel in
+            tuning_points(model.clone(), &options, MachineInfo::default()).expect("the graph compiles")
+        {
+            if let Some(way) = kernel.candidates.into_iter().find(|way| is_by_library(&way.setting)) {
                 options.records.set(kernel.key, way.setting);
             }
         }
@@ -115,8 +104,10 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     let tile =
         [&ON_UNITS[..], &ON_ROUNDED_UNITS].iter().find_map(|all| all.iter().position(|one| *one == name));
     if let Some(number) = tile {
-        for kernel in tuning_points(model.clone(), &options, Facts::default()).expect("the graph compiles") {
-            let settings: Vec<Setting> = kernel.ways.into_iter().map(|way| way.setting).collect();
+        for kernel in
+            tuning_points(model.clone(), &options, MachineInfo::default()).expect("the graph compiles")
+        {
+            let settings: Vec<Setting> = kernel.candidates.into_iter().map(|way| way.setting).collect();
             let with =
                 |word: &str| settings.iter().filter(|one| one.to_string().contains(word)).collect::<Vec<_>>();
             let (rounded, whole) = (with(" by tf32 "), with(" by units "));
@@ -128,8 +119,11 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     }
     // The kernels that other answers make are open, too.
     for _ in 0..if name == OTHERWISE { 2 } else { 0 } {
-        for kernel in tuning_points(model.clone(), &options, Facts::default()).expect("the graph compiles") {
-            let other = kernel.ways.into_iter().rfind(|way| !way.setting.to_string().contains(" tile "));
+        for kernel in
+            tuning_points(model.clone(), &options, MachineInfo::default()).expect("the graph compiles")
+        {
+            let other =
+                kernel.candidates.into_iter().rfind(|way| !way.setting.to_string().contains(" tile "));
             if let (Some(way), None) = (other, options.records.get(&kernel.key)) {
                 options.records.set(kernel.key, way.setting);
             }
@@ -475,7 +469,7 @@ fn drawn_scatters_agree_with_the_evaluator() {
     for part in 0..wanted.unwrap_or(4 * EACH).div_ceil(EACH) {
         let text = scatters::graph(part as u64, EACH);
         let bundle = compiled_text("scatters", text.clone(), "sm_90a");
-        let ways = [
+        let candidates = [
             "scatter_atomically",
             "scatter_in_bins",
             "find_last_updates",
@@ -483,7 +477,7 @@ fn drawn_scatters_agree_with_the_evaluator() {
             "rank_updates",
             "place_updates",
         ];
-        seen.extend(ways.into_iter().filter(|way| kernels(&bundle).contains(way)));
+        seen.extend(candidates.into_iter().filter(|way| kernels(&bundle).contains(way)));
         emulated("scatters", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
     }
     assert_eq!(seen.len(), 6, "{seen:?}");

@@ -16,20 +16,7 @@ const MOST: f64 = 3.5;
 const ATTEMPTS: usize = 4;
 
 fn options() -> Options {
-    Options {
-        name: "net".to_owned(),
-        package: String::new(),
-        gpus: vec![],
-        levels: vec!["native".to_owned()],
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: vec![],
-    }
+    Options::new("net", ["native"])
 }
 
 fn compiled(program: &str) -> Duration {

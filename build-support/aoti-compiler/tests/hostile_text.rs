@@ -66,20 +66,7 @@ fn graph(text: &str) -> String {
 }
 
 fn options(text: &str) -> Options {
-    Options {
-        name: text.to_owned(),
-        package: "p 0.1.0".to_owned(),
-        gpus: vec![],
-        levels: vec!["native".to_owned()],
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: vec![],
-    }
+    Options::new(text, ["native"]).with_package("p 0.1.0")
 }
 
 fn program(text: &str) -> SourceBundle {
@@ -141,7 +128,7 @@ fn write(texts: &[String], folder: &Path) {
         let bundle = program(text);
         let files = bundle.files.iter().filter(|file| file.name.ends_with(".cpp"));
         sources.extend(files.map(|file| own(&file.text)));
-        let for_gpus = Options { levels: vec![], gpus: vec!["sm_90a".to_owned()], ..options(text) };
+        let for_gpus = Options::for_gpus(text, ["sm_90a"]).with_package("p 0.1.0");
         let on_gpus = compile(graph(text), &for_gpus).unwrap();
         let files =
             on_gpus.files.iter().filter(|file| ["cuda.cu", "run_cuda.cpp"].contains(&file.name.as_str()));

@@ -40,11 +40,24 @@ fn listing() -> String {
     text
 }
 
+/// The operators of the `onnx` package by domain and name, with the operator sets that changed them.
+#[cfg(feature = "onnx")]
+fn onnx_schemas() -> BTreeMap<(&'static str, &'static str), Vec<&'static str>> {
+    let lines = include_str!("onnx_schemas.txt").lines().filter(|line| !line.starts_with('#'));
+    let parts = lines.map(|line| {
+        let mut words = line.split(' ');
+        let domain = words.next().expect("a domain").trim_start_matches("ai.onnx").trim_start_matches('.');
+        ((domain, words.next().expect("a name")), words.collect())
+    });
+    parts.collect()
+}
+
 /// `docs/ONNX.md`: what of ONNX has a rule.
 #[cfg(feature = "onnx")]
 fn onnx_listing() -> String {
     use aoti_compiler::frontend::onnx;
     let mut text = String::from(include_str!("onnx_head.md"));
+    let schemas = onnx_schemas();
     let mut domains: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (domain, name) in onnx::supported() {
         domains.entry(domain).or_default().push(name);
@@ -52,14 +65,41 @@ fn onnx_listing() -> String {
     for (domain, names) in domains {
         let title = if domain.is_empty() { "ai.onnx" } else { domain };
         let count = names.len();
-        let list = names.join("`, `");
-        writeln!(text, "\n### `{title}`: {count} operators\n\n`{list}`").expect("text takes text");
+        writeln!(text, "\n### `{title}`: {count} operators\n").expect("text takes text");
+        let short = domain.trim_start_matches("ai.onnx").trim_start_matches('.');
+        let is_listed = names.iter().any(|name| schemas.contains_key(&(short, *name)));
+        if !is_listed {
+            writeln!(text, "`{}`", names.join("`, `")).expect("text takes text");
+            continue;
+        }
+        text.push_str("| operator | operator sets that changed it |\n|---|---|\n");
+        for name in names {
+            let versions = schemas.get(&(short, name)).map(|own| own.join(", "));
+            let versions = versions.unwrap_or_else(|| "of no published set".to_owned());
+            writeln!(text, "| `{name}` | {versions} |").expect("text takes text");
+        }
     }
     text.push_str("\n## What is refused\n\n| operator | reason |\n|---|---|\n");
     for (name, reason) in onnx::refused() {
         writeln!(text, "| `{name}` | {reason} |").expect("text takes text");
     }
     text
+}
+
+/// Each operator of the standard is either translated or refused for a reason.
+#[cfg(feature = "onnx")]
+#[test]
+fn all_onnx_operators_are_accounted_for() {
+    use aoti_compiler::frontend::onnx;
+    let short = |domain: &'static str| domain.trim_start_matches("ai.onnx").trim_start_matches('.');
+    let mut known: Vec<(&str, &str)> =
+        onnx::supported().into_iter().map(|(domain, name)| (short(domain), name)).collect();
+    known.extend(onnx::refused().iter().map(|(name, _)| match name.split_once("::") {
+        Some((domain, name)) => (short(domain), name),
+        None => ("", *name),
+    }));
+    let missing: Vec<_> = onnx_schemas().into_keys().filter(|operator| !known.contains(operator)).collect();
+    assert_eq!(missing, [], "of an operator set of the `onnx` package");
 }
 
 #[cfg(feature = "onnx")]

@@ -22,7 +22,7 @@ const MOST: f64 = 16.0;
 const ENOUGH: usize = 12;
 
 /// A way to run a kernel that was measured.
-struct Way {
+struct Candidate {
     template: String,
     /// Amounts of work by kind.
     parts: BTreeMap<String, f64>,
@@ -38,7 +38,7 @@ type CostModel = BTreeMap<String, f64>;
 /// What a class of machines measured: the ways of each kernel, and the prices that they were predicted with.
 #[derive(Default)]
 struct Measured {
-    kernels: BTreeMap<String, Vec<Way>>,
+    kernels: BTreeMap<String, Vec<Candidate>>,
     prices: CostModel,
 }
 
@@ -79,20 +79,25 @@ fn read(text: &str) -> Result<BTreeMap<(String, u64), Measured>> {
         }
         let template = word("choice").split(' ').next().unwrap_or_default().to_owned();
         let is_sized = word("sizes").is_empty();
-        let way =
-            Way { template, parts: amounts, micros: micros / kernels, spread: spread / kernels, is_sized };
+        let way = Candidate {
+            template,
+            parts: amounts,
+            micros: micros / kernels,
+            spread: spread / kernels,
+            is_sized,
+        };
         // The same kernel at another time is another kernel: only what ran by turns is compared.
         let kernel = format!("{} {} {}", word("key"), word("model"), value["seconds"]);
         measured.kernels.entry(kernel).or_default().push(way);
     }
     classes.retain(|_, measured| {
-        measured.kernels.retain(|_, ways| ways.len() > 1);
+        measured.kernels.retain(|_, candidates| candidates.len() > 1);
         !measured.kernels.is_empty()
     });
     Ok(classes)
 }
 
-fn cost(way: &Way, prices: &CostModel) -> f64 {
+fn cost(way: &Candidate, prices: &CostModel) -> f64 {
     let total: f64 = way.parts.iter().map(|(name, amount)| amount * prices[name]).sum();
     total.max(f64::MIN_POSITIVE)
 }
@@ -100,12 +105,12 @@ fn cost(way: &Way, prices: &CostModel) -> f64 {
 impl Measured {
     /// How far predictions are off: squares of logarithms of ratios, of noisy times less.
     fn error(&self, prices: &CostModel) -> f64 {
-        let of_kernel = |ways: &Vec<Way>| -> f64 {
-            let weight = |way: &Way| 1.0 / (0.02 + way.spread / way.micros.max(1e-3));
-            let weights: f64 = ways.iter().map(weight).sum();
-            let off = |way: &Way| (cost(way, prices) / way.micros.max(1e-3)).ln();
-            let mean = ways.iter().map(|way| weight(way) * off(way)).sum::<f64>() / weights;
-            ways.iter().map(|way| weight(way) * (off(way) - mean).powi(2)).sum::<f64>() / weights
+        let of_kernel = |candidates: &Vec<Candidate>| -> f64 {
+            let weight = |way: &Candidate| 1.0 / (0.02 + way.spread / way.micros.max(1e-3));
+            let weights: f64 = candidates.iter().map(weight).sum();
+            let off = |way: &Candidate| (cost(way, prices) / way.micros.max(1e-3)).ln();
+            let mean = candidates.iter().map(|way| weight(way) * off(way)).sum::<f64>() / weights;
+            candidates.iter().map(|way| weight(way) * (off(way) - mean).powi(2)).sum::<f64>() / weights
         };
         self.kernels.values().map(of_kernel).sum::<f64>() / self.kernels.len() as f64
     }
@@ -114,14 +119,14 @@ impl Measured {
     /// number of ways that say so.
     fn told_apart(&self) -> BTreeMap<&str, usize> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for ways in self.kernels.values() {
+        for candidates in self.kernels.values() {
             for name in self.prices.keys().filter(|name| !ANCHORS.contains(&name.as_str())) {
-                let share = |way: &Way| {
+                let share = |way: &Candidate| {
                     let whole: f64 = way.parts.values().sum();
                     way.parts.get(name).map_or(0.0, |amount| amount / whole)
                 };
-                let differs = ways.iter().any(|way| (share(way) - share(&ways[0])).abs() > 1e-6);
-                *counts.entry(name).or_default() += if differs { ways.len() } else { 0 };
+                let differs = candidates.iter().any(|way| (share(way) - share(&candidates[0])).abs() > 1e-6);
+                *counts.entry(name).or_default() += if differs { candidates.len() } else { 0 };
             }
         }
         counts.retain(|_, count| *count >= ENOUGH);
@@ -170,7 +175,7 @@ struct Correlation {
     own: f64,
     /// If the same times came in the order of costs: below 1 where there are ways of one cost.
     most: f64,
-    ways: usize,
+    candidates: usize,
 }
 
 impl Correlation {
@@ -180,7 +185,7 @@ impl Correlation {
         times.sort_by(f64::total_cmp);
         let ordered: Vec<(f64, f64)> = costs.into_iter().zip(times).collect();
         let (own, most) = (rank_correlation(pairs), rank_correlation(&ordered));
-        Correlation { own, most, ways: pairs.len() }
+        Correlation { own, most, candidates: pairs.len() }
     }
 }
 
@@ -206,9 +211,9 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
 fn report(machine: &str, threads: u64, measured: &Measured) -> String {
     if threads > 1 {
         let mut text = format!("{machine}, {threads} threads: {} kernels\n", measured.kernels.len());
-        for (template, Correlation { own, most, ways }) in &measured.correlations(&measured.prices) {
+        for (template, Correlation { own, most, candidates }) in &measured.correlations(&measured.prices) {
             text.push_str(&format!(
-                "  {template}: rank correlation {own:.2}, at most {most:.2}, of {ways} ways\n"
+                "  {template}: rank correlation {own:.2}, at most {most:.2}, of {candidates} ways\n"
             ));
         }
         return text;
@@ -217,10 +222,10 @@ fn report(machine: &str, threads: u64, measured: &Measured) -> String {
     let level = machine.split('.').nth(1).unwrap_or(machine);
     let mut text = format!("{machine}: {} kernels\n", measured.kernels.len());
     let (before, after) = (measured.correlations(&measured.prices), measured.correlations(&fitted));
-    for (template, Correlation { own: old, most, ways }) in &before {
+    for (template, Correlation { own: old, most, candidates }) in &before {
         let new = after[template].own;
         text.push_str(&format!(
-            "  {template}: rank correlation {old:.2}, fitted {new:.2}, at most {most:.2}, of {ways} ways\n"
+            "  {template}: rank correlation {old:.2}, fitted {new:.2}, at most {most:.2}, of {candidates} ways\n"
         ));
     }
     let (old, new) = (measured.error(&measured.prices).sqrt(), measured.error(&fitted).sqrt());
@@ -323,12 +328,12 @@ mod tests {
     fn costs_of_typical_sizes_are_compared_within_a_kernel_only() {
         let sized = planted(9.0, 0.5);
         let open = sized.replace("\"key\":\"8\"", "\"sizes\":\"2x64\",\"key\":\"8\"");
-        let ways = |text: &str| {
+        let candidates = |text: &str| {
             let classes = read(text).unwrap();
             let measured = &classes[&("arch.level.cpu".to_owned(), 1)];
-            (measured.kernels.len(), measured.correlations(&measured.prices)["a"].ways)
+            (measured.kernels.len(), measured.correlations(&measured.prices)["a"].candidates)
         };
-        assert_eq!((ways(&sized), ways(&open)), ((8, 16), (8, 14)));
+        assert_eq!((candidates(&sized), candidates(&open)), ((8, 16), (8, 14)));
     }
 
     #[test]

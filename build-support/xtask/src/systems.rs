@@ -21,6 +21,8 @@ const ALL: &[&str] = &[
     "-p",
     "aoti-toolchain",
     "-p",
+    "aoti-tune",
+    "-p",
     "cargo-aoti",
     "--features",
     "aoti-runtime/digest",

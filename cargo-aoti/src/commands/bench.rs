@@ -24,7 +24,6 @@ use crate::case;
 use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
-use crate::memory;
 use crate::progress::Shown;
 use crate::project::shown;
 use crate::ranks;
@@ -324,7 +323,7 @@ fn kernel_work(
     let options = chosen.options(levels, gpus, numerics)?;
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
-    let work = compile::kernel_work(memory::model(chosen.path())?, &options, &sizes);
+    let work = compile::kernel_work(chosen.file()?, &options, &sizes);
     Ok(work?.into_iter().collect())
 }
 

@@ -12,7 +12,7 @@ use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::Selection;
-use crate::rates::Rates;
+use aoti_tune::peaks::Peaks;
 
 mod explain;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let machine = Machine::here();
     let rates = rates(&machine, cache.as_deref(), arguments.measure);
     // Where packages bring toolchains of their own, those of the first that does are shown.
-    let own = wanted.iter().map(|wanted| wanted.wishes.toolchains.as_slice()).find(|own| !own.is_empty());
+    let own = wanted.iter().map(|wanted| wanted.settings.toolchains.as_slice()).find(|own| !own.is_empty());
     let own = own.unwrap_or_default();
     let report = Toolchains::for_project(environment, cache.as_deref(), own)?.report();
     // Code for GPUs needs a compiler for the host too.
@@ -111,18 +111,18 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 
 /// Libraries of products that packages of the project name.
 fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
-    wanted.iter().flat_map(|wanted| wanted.wishes.libraries.iter().copied()).collect()
+    wanted.iter().flat_map(|wanted| wanted.settings.libraries.iter().copied()).collect()
 }
 
 /// How fast one thread is, and as many as there are processors.
-fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Rates)> {
+fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Peaks)> {
     let mut counts = vec![1, machine.processors.max(1)];
     counts.dedup();
-    counts.into_iter().map(|threads| (threads, Rates::here(cache, threads, again))).collect()
+    counts.into_iter().map(|threads| (threads, Peaks::here(cache, threads, again))).collect()
 }
 
 /// What choices of kernels depend on, and what their times are held against.
-fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
+fn describe_machine(machine: &Machine, rates: &[(usize, Peaks)]) -> String {
     let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
     let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
     let mut text =
@@ -133,7 +133,7 @@ fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
     text
 }
 
-fn machine_json(machine: &Machine, rates: &[(usize, Rates)]) -> Value {
+fn machine_json(machine: &Machine, rates: &[(usize, Peaks)]) -> Value {
     let caches = machine.caches.iter().map(|(level, kib)| json!({ "level": level, "kib": kib }));
     let rates = rates.iter().map(|(threads, rates)| json!({ "threads": threads, "limits": rates.json() }));
     json!({

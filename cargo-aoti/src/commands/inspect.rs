@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
-use aoti_compiler::compile::{self, Emit, Options};
+use aoti_compiler::compile::{self, Emit};
 use aoti_compiler::names;
 use aoti_compiler::schedule::Explanation;
 use aoti_compiler::target::GpuTarget;
@@ -22,7 +22,6 @@ use crate::arguments::{Output, Rounding};
 use crate::chosen::Chosen;
 use crate::dims;
 use crate::failure::Failure;
-use crate::memory;
 use crate::project::shown;
 use crate::table;
 
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     };
     let chosen = Chosen::find(path, context)?.program(arguments.program.as_deref())?;
     dims::check(&chosen, &arguments.dim)?;
-    let model = memory::model(chosen.path())?;
+    let model = chosen.file()?;
     let output = arguments.output;
     if arguments.ops {
         return ops::of_model(&chosen, model.file, output);
@@ -96,8 +95,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let numerics = arguments.rounding.or(chosen.numerics());
     let levels = arguments.level.iter().cloned();
     let (gpus, levels) = levels.partition(|level| GpuTarget::named(level).is_some());
-    let options =
-        Options { named_weights: arguments.named_weights, ..chosen.options(levels, gpus, numerics)? };
+    let options = chosen.options(levels, gpus, numerics)?.with_named_weights(arguments.named_weights);
     if arguments.choices {
         return choices::run(model, chosen.path(), &options, output);
     }

@@ -64,7 +64,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::RunCase(arguments) => run_case::run(&arguments, context),
         Command::Script(arguments) => script::run(&arguments, context),
         Command::Tune(arguments) => tune::run(&arguments, context),
-        Command::TuneHelper(arguments) => crate::tune::helper::run(&arguments),
+        Command::TuneWorker => Ok(aoti_tune::worker::run()?),
     }
 }
 

@@ -114,25 +114,13 @@ fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure
 /// Operators are those that the project's manifest declares, or that of the workspace around it.
 fn choose(given: &Path, project: &Path) -> Result<Chosen, Failure> {
     let (path, _) = case::model_file(given)?;
-    let model = memory::model(&path)?;
+    let model = memory::model_file(&path)?;
     let name = single::name_of(&path);
     let declared = operators_of_project(project)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     let identifier = aoti_build::Model::new(&name, &path).identifier();
-    let options = compile::Options {
-        name: name.clone(),
-        package: String::new(),
-        levels: Vec::new(),
-        gpus: Vec::new(),
-        embed_weights: true,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: declared.iter().map(Operator::read).collect::<Result<_, _>>()?,
-    };
+    let operators = declared.iter().map(Operator::read).collect::<Result<_, _>>()?;
+    let options = compile::Options::new(&*name, [""; 0]).with_operators(operators);
     let bundle =
         compile::compile(model, &options).map_err(|diagnostics| declare_first(diagnostics, project))?;
     let functions = functions(&declared, &options.operators);
@@ -318,7 +306,7 @@ fn list(text: String, file: &str) -> Result<String, String> {
 /// Copies the files beside a model that a part of its data is in.
 fn copy_beside(model: &Path, models: &Path) -> Result<(), Failure> {
     let folder = model.parent().unwrap_or(Path::new(""));
-    for name in memory::model(model)?.beside.keys() {
+    for name in memory::model_file(model)?.beside.keys() {
         let target = models.join(name);
         if let Some(parent) = target.parent() {
             fs_err::create_dir_all(parent).map_err(Failure::machine("make", parent))?;

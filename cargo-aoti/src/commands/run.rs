@@ -19,8 +19,9 @@ use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::ranks;
 use crate::single;
+use crate::tensors::file;
 use crate::tensors::random::Random;
-use crate::tensors::{complex, file};
+use aoti_tune::tensors::complex;
 use taps::Taps;
 
 /// Compiles a model and runs it once

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use aoti_compiler::{frontend, interpret};
+use aoti_compiler::frontend::{self, InputShape, ModelFile};
+use aoti_compiler::interpret;
+use aoti_compiler::json::FromJson;
 use aoti_runtime::{AnyView, DType, Device, DynTensor, Library, LoadOptions, ThreadPool, Weights, Workspace};
 use clap::Args;
 use serde_json::json;
@@ -11,7 +13,8 @@ use serde_json::json;
 use super::{Context, print_json};
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::{complex, file};
+use crate::tensors::file;
+use aoti_tune::tensors::complex;
 
 /// Runs a library, or a model in the interpreter, on inputs from a file
 #[derive(Args, Debug)]
@@ -28,6 +31,9 @@ pub(crate) struct Arguments {
     /// A model for the interpreter
     #[arg(long, required_unless_present = "library")]
     model: Option<PathBuf>,
+    /// What is said of its inputs
+    #[arg(long = "shape", value_parser = named_shape, requires = "model")]
+    shapes: Vec<(String, InputShape)>,
     #[arg(long)]
     inputs: PathBuf,
     #[arg(long)]
@@ -42,7 +48,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let inputs = file::read(&arguments.inputs)?;
     let (outputs, micros) = match (&arguments.library, &arguments.model) {
         (Some(library), _) => native(arguments, library, &inputs)?,
-        (None, Some(model)) => reference(model, &inputs, context)?,
+        (None, Some(model)) => {
+            let shapes = arguments.shapes.iter().cloned().collect();
+            let file = ModelFile { shapes, ..memory::model_file(model)? };
+            reference(file, &inputs, context)?
+        }
         (None, None) => return Err(Failure::Usage("neither a library nor a model".to_owned())),
     };
     file::write(&arguments.outputs, &outputs)?;
@@ -73,15 +83,21 @@ fn native(
     Ok((outputs, begun.elapsed().as_nanos() as f64 / 1e3))
 }
 
+/// An input's name and its shape in JSON.
+fn named_shape(text: &str) -> Result<(String, InputShape), String> {
+    let (name, shape) = text.rsplit_once('=').ok_or("there is no `=`")?;
+    let value = serde_json::from_str(shape).map_err(|error| error.to_string())?;
+    Ok((name.to_owned(), InputShape::from_json(value).map_err(|error| error.to_string())?))
+}
+
 fn reference(
-    model: &std::path::Path,
+    model: ModelFile,
     inputs: &[DynTensor],
     context: &Context,
 ) -> Result<(Vec<DynTensor>, f64), Failure> {
     let refuse = |text: String| Failure::User(text);
     let operators = crate::single::read_operators(&context.environment)?;
-    let graph = frontend::read("case", memory::model(model)?, &operators)
-        .map_err(|error| refuse(error.to_string()))?;
+    let graph = frontend::read("case", model, &operators).map_err(|error| refuse(error.to_string()))?;
     let into = |tensor: &DynTensor| {
         let tensor = complex::to_parts(tensor)?;
         let dtype = aoti_compiler::dtype::DType::from_name(tensor.dtype().name())

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
-use aoti_compiler::cost::{Facts, Rates};
+use aoti_compiler::cost::{MachineInfo, Rates};
 use aoti_compiler::schedule::{Records, Setting, TuningStage};
 use aoti_runtime::Device;
 use aoti_toolchain::temporary_folder;
@@ -25,12 +25,12 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::Selection;
-use crate::rates::Rates as Reached;
-use crate::tune::groups::{Group, groups, questions};
-use crate::tune::log::{self, Circumstances};
-use crate::tune::machine::{Comparison, Machine as Measuring};
-use crate::tune::outcome::Outcome;
-use crate::tune::search::Search;
+use aoti_tune::groups::{Group, groups, questions};
+use aoti_tune::log::{self, Circumstances};
+use aoti_tune::machine::{Comparison, Machine as Measuring};
+use aoti_tune::outcome::Outcome;
+use aoti_tune::peaks::Peaks as Reached;
+use aoti_tune::search::Search;
 use findings::Findings;
 use plan::Planned;
 use points::Point;
@@ -196,7 +196,7 @@ fn model(
     reached: Option<&Reached>,
 ) -> Result<usize, Failure> {
     let fork_join = reached.map(|reached| reached.fork_join_ns);
-    let facts = Facts {
+    let facts = MachineInfo {
         has_units: Machine::here().has_units,
         more_threads: arguments.threads.saturating_sub(1),
         fork_join_ns: reached.map_or(0, Reached::fork_join_of_runs),
@@ -271,7 +271,7 @@ fn search(
     let outcome = measure(arguments, context, session, task)?;
     let found = records::found(arguments.threads, subject, &outcome);
     for (position, group) in subject.groups.iter().enumerate() {
-        findings.way(&group.key, &group.ways[outcome.winners.0[position]].setting);
+        findings.way(&group.key, &group.candidates[outcome.winners.0[position]].setting);
         let own = found.iter().find(|(own, ..)| *own == position).map(|(_, _, record)| record);
         // What has no time now may have had one.
         if let Some(record) = own.or_else(|| subject.record(group, arguments.threads)) {
@@ -315,7 +315,7 @@ struct What<'a> {
     decided: Records,
     /// What this machine reaches.
     rates: Option<&'a Rates>,
-    facts: Facts,
+    facts: MachineInfo,
     clock: Clock,
 }
 
@@ -420,8 +420,8 @@ impl Subject<'_> {
     /// The position of the way that a group's record names.
     fn recorded(&self, group: &Group, threads: u16) -> Option<usize> {
         let setting: &Setting = &self.record(group, threads)?.setting;
-        let way = group.ways.iter().position(|way| way.setting == *setting)?;
-        Some(if group.ways[0].is_same(&group.ways[way]) { 0 } else { way })
+        let way = group.candidates.iter().position(|way| way.setting == *setting)?;
+        Some(if group.candidates[0].is_same(&group.candidates[way]) { 0 } else { way })
     }
 }
 
@@ -446,7 +446,7 @@ fn measure(
         let circumstances = Circumstances { model, machine, threads, compiler, whole_runs, inputs };
         let path = folder.join(log::FILE);
         if let Err(failure) = log::append(&path, &circumstances, &subject.groups, &outcome) {
-            context.terminal.warn(failure.message().unwrap_or_default());
+            context.terminal.warn(&failure.to_string());
         }
     }
     Ok(outcome)
@@ -472,10 +472,11 @@ fn measured(
     };
     let mut machine = Measuring::new(session, &subject.model, comparison)?;
     let file = subject.planned.file(arguments);
-    machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
+    let info = machine.first()?;
+    machine.prepare(&super::run::inputs(&info, file, &subject.point.dims)?)?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
-    Search::new(groups, before, &mut machine, &heard, (task.budget(), task.fork_join)).run()
+    Ok(Search::new(groups, before, &mut machine, &heard, (task.budget(), task.fork_join)).run()?)
 }
 
 #[cfg(test)]

@@ -49,20 +49,7 @@ impl Corpus {
 }
 
 fn options() -> Options {
-    Options {
-        name: "m".to_owned(),
-        package: String::new(),
-        levels: vec!["native".to_owned()],
-        embed_weights: false,
-        named_weights: false,
-        tf32: Default::default(),
-        libraries: vec![],
-        names: Default::default(),
-        records: Default::default(),
-        rates: None,
-        operators: vec![],
-        gpus: Vec::new(),
-    }
+    Options::new("m", ["native"]).with_embedded_weights(false)
 }
 
 /// The sources of a changed file, where it still is a model.

@@ -101,7 +101,7 @@ const BUILD: &[&str] = &[
     "pipeline",
     "harness",
     // For build scripts.
-    "purpose",
+    "build_mode",
     "builder",
     "tool",
 ];

@@ -27,7 +27,7 @@ use crate::problem::Problems;
 
 pub use rates::Runner;
 pub use sizes::Sizes;
-pub use usable::{Machines, Usable};
+pub use usable::{ApplicableRecords, Machines};
 
 /// The name of the file, in the folder of the package.
 pub const FILE: &str = "aoti.lock";

@@ -133,7 +133,7 @@ fn records_of_other_machines_compilers_and_templates_are_not_used() {
         other.notes
     );
     let arm = Machines { family: "aarch64".to_owned(), compiler: None };
-    assert_eq!(two().usable(&[arm]), Usable::default());
+    assert_eq!(two().usable(&[arm]), ApplicableRecords::default());
     let mut old = two();
     old.records.values_mut().for_each(|record| record.template = 0);
     let old = old.usable(&[cpu("g++ 12")]);

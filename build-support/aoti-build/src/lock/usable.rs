@@ -19,7 +19,7 @@ pub struct Machines {
 
 /// The records that a build goes by.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Usable {
+pub struct ApplicableRecords {
     /// The settings.
     pub records: Records,
     /// What processors reach that the build is for.
@@ -38,8 +38,8 @@ impl Lock {
     ///
     /// Of several classes of one kind the one counts that most records are of, else the first by name; of several numbers
     /// of threads the largest; of several sizes all. Rates are those of the same class.
-    pub fn usable(&self, machines: &[Machines]) -> Usable {
-        let mut usable = Usable::default();
+    pub fn usable(&self, machines: &[Machines]) -> ApplicableRecords {
+        let mut usable = ApplicableRecords::default();
         for kind in machines {
             let Some(machine) = self.machine(kind, &mut usable.notes) else { continue };
             // Classes of GPUs have none.

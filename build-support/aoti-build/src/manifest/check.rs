@@ -12,23 +12,25 @@ use serde_json::{Map, Value};
 
 use super::{Architectures, RawModel, RawTable, Table};
 use crate::locate::{Location, Spot};
-use crate::model::{MathLibrary, Model, Names, Tf32};
+use crate::model::{MathLibrary, Model, Names, Tf32, Weights, WeightsType};
 use crate::operators::{Operator, OperatorCode};
 use crate::problem::{Code, Problem, Problems, suggest};
 
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 11] = [
+pub(super) const MODEL_KEYS: [&str; 13] = [
     "path",
     "programs",
     "weights",
     "named-weights",
+    "weights-type",
     "link",
     "cpu",
     "allow-tf32",
     "outputs",
     "dims",
+    "shapes",
     "sizes",
     "test",
 ];
@@ -90,6 +92,7 @@ impl<'a> Checker<'a> {
             programs: self.programs(map, &place),
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
             named_weights: self.field(map, &place, "named-weights"),
+            weights_type: self.word(map, &place, "weights-type", &["own", "int8", "int4", "bf16"]),
             link: self.word(map, &place, "link", &["static", "dylib"]),
             cpu: self.field(map, &place, "cpu"),
             tf32: self.tf32(map, &place),
@@ -98,6 +101,7 @@ impl<'a> Checker<'a> {
                 dims: self.dims(map, &place),
                 ..Names::default()
             },
+            shapes: self.field(map, &place, "shapes").unwrap_or_default(),
             sizes: self.field(map, &place, "sizes").unwrap_or_default(),
             test: self.field(map, &place, "test").unwrap_or(true),
         })
@@ -294,11 +298,14 @@ impl<'a> Checker<'a> {
             }
         };
         (model.weights, model.link, model.names) = (raw.weights, raw.link, raw.names.clone());
+        model.shapes.clone_from(&raw.shapes);
         model.sizes.clone_from(&raw.sizes);
         if let Some(levels) = &raw.cpu {
             model.levels = self.levels_at(levels, &place.entry("cpu"));
         }
         model.named_weights = raw.named_weights.unwrap_or_default();
+        model.weights_type = raw.weights_type;
+        self.weights_type(&model);
         model.tf32 = raw.tf32;
         model.test = raw.test;
         model.find_samples(package);
@@ -312,6 +319,19 @@ impl<'a> Checker<'a> {
             self.file(path, &place, "paths are relative to the folder of the package");
         }
         self.levels_at(&model.levels, &place.entry("cpu"));
+        self.weights_type(model);
+    }
+
+    /// Weights that a run may replace stay as the program has them.
+    fn weights_type(&mut self, model: &Model) {
+        let is_named = model.named_weights || model.weights == Weights::External;
+        if is_named && model.weights_type != WeightsType::Own {
+            let place = Spot::table().entry("models").entry(&model.name);
+            let message =
+                format!("model `{}` takes weights by name, which no `weights-type` rounds", model.name);
+            let help = "use `weights = \"embed\"` or `\"sidecar\"`, without `named-weights`".to_owned();
+            self.report(Code::Value, message, &place.entry("weights-type"), Some(help));
+        }
     }
 
     /// Whether a model's file is there.

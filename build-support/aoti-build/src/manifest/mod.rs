@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aoti_compiler::frontend::InputShape;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
 use crate::locate::Spot;
 use crate::lock;
 use crate::model::{
-    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights,
+    Choices, Gpus, LinkKind, MathLibrary, Model, Names, Program, Tf32, TypicalSizes, Weights, WeightsType,
 };
 use crate::operators::Operator;
 use crate::problem::Problems;
@@ -38,7 +39,7 @@ pub type Architectures = BTreeMap<Device, Vec<String>>;
 
 /// What a project builds for, and with what.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Wishes {
+pub struct BuildSettings {
     /// Devices by name; none for the processor alone.
     pub devices: Vec<String>,
     /// Levels of processors; none for the target's defaults.
@@ -59,7 +60,7 @@ pub struct Manifest {
     /// The models, by name.
     pub models: Vec<Model>,
     /// What they are built for.
-    pub wishes: Wishes,
+    pub settings: BuildSettings,
     /// Manifests that were read.
     pub files: Vec<PathBuf>,
     /// The folder that was searched for models, if it was; it need not be there.
@@ -109,18 +110,20 @@ struct RawModel {
     programs: Option<Vec<Program>>,
     weights: Weights,
     named_weights: Option<bool>,
+    weights_type: WeightsType,
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,
     /// The table's where it has none.
     tf32: Option<Tf32>,
     names: Names,
+    shapes: BTreeMap<String, InputShape>,
     sizes: Vec<TypicalSizes>,
     /// Whether samples beside it make a test.
     test: bool,
 }
 
-impl Wishes {
+impl BuildSettings {
     /// Takes the tables as `cargo metadata` gives them; null stands for an absent one. Looks at no model.
     ///
     /// # Errors
@@ -130,13 +133,13 @@ impl Wishes {
         package: &Value,
         workspace_manifest: &Path,
         workspace: &Value,
-    ) -> Result<Wishes, Problems> {
+    ) -> Result<BuildSettings, Problems> {
         let table = find::of_values(package_manifest, package, workspace_manifest, workspace).table;
         let mut checker = Checker::new(table.as_ref());
         let raw = table.as_ref().map(|table| checker.table(&table.value)).unwrap_or_default();
-        let wishes = Wishes::of_table(&mut checker, table.as_ref(), raw);
+        let settings = BuildSettings::of_table(&mut checker, table.as_ref(), raw);
         checker.finish()?;
-        Ok(wishes)
+        Ok(settings)
     }
 
     fn is_for(&self, device: Device) -> bool {
@@ -172,7 +175,7 @@ impl Wishes {
         all
     }
 
-    fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> Wishes {
+    fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> BuildSettings {
         let RawTable { devices, cpu, gpus, tf32, libraries, models: _, toolchains, operators: _ } = raw;
         let cpu = checker.levels(&cpu);
         checker.architectures(&gpus);
@@ -182,7 +185,7 @@ impl Wishes {
             Arc::new(UserToolchains { file: table.file.clone(), folder, tables })
         });
         let toolchains = toolchains.into_iter().collect();
-        Wishes { devices, cpu, gpus, tf32, libraries, toolchains }
+        BuildSettings { devices, cpu, gpus, tf32, libraries, toolchains }
     }
 }
 
@@ -215,7 +218,7 @@ impl Manifest {
     pub(crate) fn empty() -> Manifest {
         Manifest {
             models: Vec::new(),
-            wishes: Wishes::default(),
+            settings: BuildSettings::default(),
             files: Vec::new(),
             searched: None,
             operators: Vec::new(),
@@ -241,21 +244,21 @@ impl Manifest {
         checker.levels(&cpu);
         checker.architectures(&gpus);
         let libraries = checker.libraries(&libraries);
-        let wishes = &mut self.wishes;
-        wishes.tf32 = tf32.or(wishes.tf32);
+        let settings = &mut self.settings;
+        settings.tf32 = tf32.or(settings.tf32);
         if !libraries.is_empty() {
-            wishes.libraries = libraries;
+            settings.libraries = libraries;
         }
-        for (key, said) in [&mut wishes.devices, &mut wishes.cpu].into_iter().zip([devices, cpu]) {
+        for (key, said) in [&mut settings.devices, &mut settings.cpu].into_iter().zip([devices, cpu]) {
             if !said.is_empty() {
                 *key = said;
             }
         }
-        wishes.gpus.extend(gpus.into_iter().filter(|(_, names)| !names.is_empty()));
-        checker.unused(&wishes.gpus, &wishes.devices);
+        settings.gpus.extend(gpus.into_iter().filter(|(_, names)| !names.is_empty()));
+        checker.unused(&settings.gpus, &settings.devices);
         if !toolchains.is_empty() {
             let (file, folder) = (folder.join("build.rs"), folder.to_owned());
-            wishes.toolchains.insert(0, Arc::new(UserToolchains { file, folder, tables: toolchains }));
+            settings.toolchains.insert(0, Arc::new(UserToolchains { file, folder, tables: toolchains }));
         }
         for mut model in models {
             model.path = folder.join(&model.path);
@@ -268,13 +271,13 @@ impl Manifest {
             self.models.push(model);
         }
         for model in &mut self.models {
-            model.toolchains.clone_from(&wishes.toolchains);
-            model.tf32 = model.tf32.or(wishes.tf32);
-            model.libraries.clone_from(&wishes.libraries);
+            model.toolchains.clone_from(&settings.toolchains);
+            model.tf32 = model.tf32.or(settings.tf32);
+            model.libraries.clone_from(&settings.libraries);
             if !self.own_levels.contains(&model.name) {
-                model.levels.clone_from(&wishes.cpu);
+                model.levels.clone_from(&settings.cpu);
             }
-            (model.cpu, model.gpus) = wishes.devices();
+            (model.cpu, model.gpus) = settings.devices();
             model.choices = Choices::Lock(folder.join(lock::FILE));
             model.operators.clone_from(&self.operators);
         }
@@ -313,25 +316,25 @@ impl Manifest {
         };
         checker.devices(&raw.devices);
         let operators = checker.operators(&raw.operators, folder_of(table, folder));
-        let wishes = Wishes::of_table(&mut checker, table, raw);
+        let settings = BuildSettings::of_table(&mut checker, table, raw);
         let mut own_levels = BTreeSet::new();
         for model in &mut models {
-            model.tf32 = model.tf32.or(wishes.tf32);
-            model.libraries.clone_from(&wishes.libraries);
+            model.tf32 = model.tf32.or(settings.tf32);
+            model.libraries.clone_from(&settings.libraries);
             if model.levels.is_empty() {
-                model.levels.clone_from(&wishes.cpu);
+                model.levels.clone_from(&settings.cpu);
             } else {
                 own_levels.insert(model.name.clone());
             }
-            model.toolchains.clone_from(&wishes.toolchains);
-            (model.cpu, model.gpus) = wishes.devices();
+            model.toolchains.clone_from(&settings.toolchains);
+            (model.cpu, model.gpus) = settings.devices();
             model.choices = Choices::Lock(folder.join(lock::FILE));
             model.operators.clone_from(&operators);
         }
-        checker.unused(&wishes.gpus, &wishes.devices);
+        checker.unused(&settings.gpus, &settings.devices);
         checker.duplicates(&models);
         checker.finish()?;
-        Ok(Manifest { models, wishes, files, searched, operators, notes, own_levels })
+        Ok(Manifest { models, settings, files, searched, operators, notes, own_levels })
     }
 }
 

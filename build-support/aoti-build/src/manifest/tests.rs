@@ -37,19 +37,22 @@ fn a_table_says_all() {
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\"]\n\
         [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
         cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
-        sizes = [{ batch = 1 }, { batch = 64 }]\n\
-        [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
+         shapes = { x = [\"n\", 4], all = [[4], []], none = false }\nsizes = [{ batch = 1 }, { batch = 64 }]\n\
+         [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\nweights-type = \"int4\"\n";
     let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
     let [model, same] = &manifest.models[..] else { panic!("{manifest:?}") };
     assert_eq!((model.weights, model.named_weights), (Weights::Sidecar, true));
     assert_eq!((model.link, same.named_weights), (LinkKind::Dylib, false));
+    assert_eq!((model.weights_type, same.weights_type), (WeightsType::Own, WeightsType::Int4));
     assert_eq!(
         (&model.levels[..], &same.levels[..]),
         (&["x86-64-v4".to_owned()][..], &["x86-64-v3".to_owned()][..])
     );
     assert_eq!(model.names.outputs, ["logits"]);
     assert_eq!(model.names.dims, [("tokens_d0".to_owned(), "batch".to_owned())]);
+    let shapes: Vec<String> = model.shapes.iter().map(|(name, shape)| format!("{name} {shape}")).collect();
+    assert_eq!(shapes, ["all [[4],[]]", "none false", "x [\"n\",4]"]);
     assert_eq!(model.sizes, [1, 64].map(|size| BTreeMap::from([("batch".to_owned(), size)])));
     assert_eq!(model.path, folder.path().join("m/d.pt2"));
 }
@@ -347,8 +350,8 @@ fn toolchains_of_a_project_are_read_with_the_folder_of_their_manifest() {
     );
     let table = serde_json::json!({ "aoti": { "cuda": ["sm_80", "native"], "rocm": ["gfx90a"] } });
     let file = folder.path().join("Cargo.toml");
-    let wishes = Wishes::of_metadata(&file, &table, &file, &Value::Null).unwrap();
-    let asked = wishes.requirements(&Target::new("aarch64-unknown-linux-gnu"));
+    let settings = BuildSettings::of_metadata(&file, &table, &file, &Value::Null).unwrap();
+    let asked = settings.requirements(&Target::new("aarch64-unknown-linux-gnu"));
     let asked: Vec<_> = asked.iter().map(|one| (one.device.as_str(), one.levels.join(" "))).collect();
     let expected = [("cpu", ""), ("cuda", "sm_80 native"), ("rocm", "gfx90a")];
     assert_eq!(asked, expected.map(|(device, levels)| (device, levels.to_owned())));

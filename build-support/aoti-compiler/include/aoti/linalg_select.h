@@ -2,13 +2,14 @@
 #pragma once
 
 #include "linalg_factor.h"
+#include "rows.h"
 
 AOTI_NAMESPACE_BEGIN
 namespace linalg {
 
 // Hoare's selection with the median of three for a pivot, as in Numerical Recipes (section 8.5): which of equal numbers it ends
-// at is part of the result, as PyTorch's `kthvalue` has it. `work` holds the positions of a row in their present order. Threads of a
-// team find a number that has no equal by counting, two bits of it at a time.
+// at is part of the result, as PyTorch's `kthvalue` has it. `work` holds the positions of a row in their present order. A
+// number that has no equal is found by counting: by threads of a team two bits of it at a time.
 struct Select {
   template <class Team, class T>
   AOTI_NOINLINE static void one(i64 u, i64 m, i64 n, char *work, const T *in, const i64 *ranks, i64 *out) {
@@ -18,6 +19,15 @@ struct Select {
     rank = rank < 0 ? 0 : rank < n ? rank : n - 1;
     for (i64 row = 0; row < m; ++row) {
       const T *x = in + (u * m + row) * n;
+#if !AOTI_GPU
+      order_word<T> *const keys = (order_word<T> *)work;
+      store_keys<false>(x, n, 1, keys);
+      const Selected own = select_key<T>(keys, n, rank);
+      if (own.equals == 1) {
+        out[u * m + row] = own.place;
+        continue;
+      }
+#endif
       if constexpr (!Team::kIsAlone) {
         const Equal equal = find<Team>(x, n, rank);
         if (equal.count == 1) {

@@ -206,8 +206,8 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
   return select((at >= low) & (at < last), read, result);
 }
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
-template <class L, class T, class F>
-AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
+template <class L, class T, class I, class F>
+AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<L::width> mask, F fill) {
   Mask<L::width> live = mask & active(lanes);
   auto read = detail::Element<T>::decode(detail::fill<L::width, detail::raw_of<T>>(Full<L::width>{}, [&](int i) {
     return lane(live, i) ? detail::peek(p + lane(index, i)) : detail::raw_of<T>(0);
@@ -238,8 +238,8 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
 }
 
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
-template <class L, class T, class F>
-AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
+template <class L, class T, class I, class F>
+AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<L::width> mask, F fill) {
   auto result = broadcast(lanes, fill);
   const Mask<L::width> live = mask & active(lanes);
   if (!any(live)) return result;
@@ -248,8 +248,8 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mas
 #endif
 
 // Whether 0 <= coordinate < size.
-template <int W> AOTI_INLINE Mask<W> inside(Vec<i64, W> coordinate, i64 size) {
-  return (coordinate >= i64(0)) & (coordinate < size);
+template <class I, int W> AOTI_INLINE Mask<W> inside(Vec<I, W> coordinate, i64 size) {
+  return (coordinate >= I(0)) & (coordinate < I(size));
 }
 
 // False in every lane: what isnan and isinf give for integers.

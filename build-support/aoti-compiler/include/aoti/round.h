@@ -324,14 +324,12 @@ template <i64 D, class T, int W> AOTI_INLINE Vec<T, W> floor_div_by(Vec<T, W> a)
 #if !AOTI_GPU
   if constexpr (W > 1 && (D & (D - 1)) == 0)
     return shr<__builtin_ctzll(u64(D))>(a);
+  // In the middle between two dividends, a quotient of doubles is far enough from the next integer.
+  else if constexpr (W > 1 && is_same<T, i32> && D < i64(1) << 31)
+    return convert<i32>(floor((convert<f64>(a) + 0.5) * (1.0 / f64(D))));
   else if constexpr (W > 1 && is_same<T, i64>) {
-    // Where doubles hold the dividend, the quotient is at most one off.
-    constexpr i64 limit = i64(1) << 51;
-    if (!any((a > limit) | (a < -limit))) {
-      const Vec<i64, W> near = convert<i64>(floor(convert<f64>(a) * (1.0 / f64(D))));
-      const Vec<i64, W> rest = a - near * D;
-      return near - mask_lanes<i64>(rest >= D) + mask_lanes<i64>(rest < i64(0));
-    }
+    constexpr i64 limit = i64(1) << 50;
+    if (!any((a > limit) | (a < -limit))) return convert<i64>(floor((convert<f64>(a) + 0.5) * (1.0 / f64(D))));
   }
 #endif
   return floor_div(a, splat<W>(T(D)));

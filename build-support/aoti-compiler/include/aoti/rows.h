@@ -1,14 +1,8 @@
-// Operations along one axis of [outer, length, inner] tensors: running reductions, sorting, binary search.
+// Operations along one axis of [outer, length, inner] tensors: sorting, binary search; `scan.h` has running reductions.
 // Elements are handled one at a time; NaN counts as the largest number.
 #pragma once
 
-#include "math.h"
-#include "vec.h"
-#if AOTI_GPU
-#include "gpu/run.h"
-#else
-#include "run.h"
-#endif
+#include "nest.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -34,23 +28,26 @@ template <class T> AOTI_INLINE bool before(T a, T b) { return a < b || (is_nan(b
 // Keys that are in the order of the elements as unsigned integers, Descending in the opposite one. Zeros are equal, and so is
 // NaN, the largest.
 template <class T> using order_word = conditional<(sizeof(computed<T>) > 4), u64, u32>;
-template <bool Descending, class T> AOTI_INLINE order_word<T> order_key(const T *p) {
+template <bool Descending, class T, int W> AOTI_INLINE auto order_keys(Vec<T, W> x) {
   using U = order_word<T>;
+  using I = signed_of<U>;
   constexpr U sign = U(1) << (sizeof(U) * 8 - 1);
-  const computed<T> x = read(p);
-  U key;
-  if constexpr (is_float<computed<T>>) {
-    constexpr U infinity = sizeof(U) == 4 ? U(0xff) << 23 : U(0x7ff) << (sizeof(U) == 4 ? 0 : 52);
-    U bits;
-    __builtin_memcpy(&bits, &x, sizeof(U));
-    const U magnitude = bits & ~sign;
-    key = magnitude == 0 ? sign : bits & sign ? ~bits : bits | sign;
-    if (magnitude > infinity) key = ~U(0);
-  } else if constexpr (is_signed<computed<T>>)
-    key = U(x) ^ sign;
+  Vec<U, W> keys;
+  if constexpr (is_float<T>) {
+    const Vec<I, W> bits = bits_as<I>(x + T(0));
+    const Vec<I, W> ordered = bits ^ (select(bits < I(0), splat<W>(I(-1)), splat<W>(I(0))) & I(~sign));
+    keys = bits_as<U>(select(isnan(x), splat<W>(I(~sign)), ordered)) ^ sign;
+  } else if constexpr (is_signed<T>)
+    keys = bits_as<U>(convert<I>(x)) ^ sign;
   else
-    key = U(x);
-  return Descending ? U(~key) : key;
+    keys = convert<U>(x);
+  if constexpr (Descending)
+    return ~keys;
+  else
+    return keys;
+}
+template <bool Descending, class T> AOTI_INLINE order_word<T> order_key(const T *p) {
+  return lane(order_keys<Descending>(Vec<conditional<is_same<T, bool>, u8, computed<T>>, 1>{read(p)}), 0);
 }
 
 // A key and where the element is: no two are equal, so that any way of sorting is stable. `SortItem` where places have 32 bits.
@@ -63,107 +60,10 @@ AOTI_INLINE u64 item_of(u32 key, i64 place) { return u64(key) << 32 | u64(u32(pl
 AOTI_INLINE WideItem item_of(u64 key, i64 place) { return {key, place}; }
 AOTI_INLINE i64 place_of(u64 item) { return i64(u32(item)); }
 AOTI_INLINE i64 place_of(WideItem item) { return item.place; }
+AOTI_INLINE u32 key_of(u64 item) { return u32(item >> 32); }
+AOTI_INLINE u64 key_of(WideItem item) { return item.key; }
 AOTI_INLINE bool is_before(u64 a, u64 b) { return a < b; }
 AOTI_INLINE bool is_before(WideItem a, WideItem b) { return a.key < b.key || (a.key == b.key && a.place < b.place); }
-
-struct ScanSum {
-  template <class T> static AOTI_INLINE T first(T x) { return x; }
-  template <class T> static AOTI_INLINE T next(T a, T x) {
-    if constexpr (is_float<T>)
-      return a + x;
-    else
-      return T(u64(a) + u64(x));
-  }
-};
-struct ScanProd {
-  template <class T> static AOTI_INLINE T first(T x) { return x; }
-  template <class T> static AOTI_INLINE T next(T a, T x) {
-    if constexpr (is_float<T>)
-      return a * x;
-    else
-      return T(u64(a) * u64(x));
-  }
-};
-struct ScanLogSumExp {
-  template <class T> static AOTI_INLINE T first(T x) { return x; }
-  template <class T> static AOTI_INLINE T next(T a, T x) {
-    T high = a > x ? a : x, low = a > x ? x : a;
-    if (is_nan(a) || is_nan(x)) return a + x;
-    // Equal infinities would give infinity minus infinity.
-    if (high == low && high - high != T(0)) return high;
-    return high + log1p(exp(Vec<T, 1>{low - high})).v;
-  }
-};
-
-// Rows that lie so many elements apart, at a time: their sums do not wait for each other.
-template <class Op, int Rows, class T>
-AOTI_INLINE void scan_some(const T *in, T *out, i64 length, i64 inner, i64 apart) {
-  computed<T> sums[Rows];
-  for (int k = 0; k < Rows; ++k) {
-    sums[k] = Op::first(read(in + k * apart));
-    write(out + k * apart, sums[k]);
-  }
-  for (i64 i = 1; i < length; ++i)
-    for (int k = 0; k < Rows; ++k) {
-      sums[k] = Op::next(sums[k], read(in + i * inner + k * apart));
-      write(out + i * inner + k * apart, sums[k]);
-    }
-}
-template <class Op, class T>
-AOTI_INLINE void scan(const Run &run, const T *in, T *out, i64 outer, i64 length, i64 inner) {
-  // Columns side by side are lanes.
-  [[maybe_unused]] constexpr int rows = 4, columns = 16;
-  if (length == 0) return;
-  parallel(run, outer * inner, grain(run, 4096, length), [&](i64 begin, i64 end, i64) {
-    for (i64 u = begin; u < end;) {
-      const i64 base = u / inner * length * inner + u % inner;
-#if !AOTI_GPU
-      if (inner == 1 && u + rows <= end) {
-        scan_some<Op, rows>(in + base, out + base, length, 1, length);
-        u += rows;
-        continue;
-      }
-      if (u % inner + columns <= inner && u + columns <= end) {
-        scan_some<Op, columns>(in + base, out + base, length, inner, 1);
-        u += columns;
-        continue;
-      }
-#endif
-      scan_some<Op, 1>(in + base, out + base, length, inner, 0);
-      ++u;
-    }
-  });
-}
-
-// A later equal element takes over, and NaN stays.
-struct ScanMax {
-  // Without a look at NaN.
-  template <class T> static AOTI_INLINE bool stays(T x, T best) { return x < best; }
-  template <class T> static AOTI_INLINE bool replaces(T x, T best) { return is_nan(x) || (!is_nan(best) && x >= best); }
-};
-struct ScanMin {
-  template <class T> static AOTI_INLINE bool stays(T x, T best) { return x > best; }
-  template <class T> static AOTI_INLINE bool replaces(T x, T best) { return is_nan(x) || (!is_nan(best) && x <= best); }
-};
-
-template <class Op, class T>
-AOTI_INLINE void scan_extreme(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner) {
-  parallel(run, outer * inner, grain(run, 4096, length), [&](i64 begin, i64 end, i64) {
-    for (i64 u = begin; u < end; ++u) {
-      i64 base = u / inner * length * inner + u % inner;
-      if (length == 0) continue;
-      computed<T> best = read(in + base);
-      i64 at = 0;
-      for (i64 i = 0; i < length; ++i) {
-        const computed<T> x = read(in + base + i * inner);
-        // Mostly it stays, and what follows does not wait for the answer.
-        if (__builtin_expect(!Op::stays(x, best), 0) && Op::replaces(x, best)) best = x, at = i;
-        write(out + base + i * inner, best);
-        index[base + i * inner] = at;
-      }
-    }
-  });
-}
 
 #if !AOTI_GPU
 // Digits that items are distributed by, and the number of passes.
@@ -175,42 +75,12 @@ AOTI_INLINE int digit_of(WideItem item, int pass) { return int(item.key >> (kDig
 constexpr int kBuckets = 2048;
 AOTI_INLINE int bucket_of(u64 item) { return int(item >> 53); }
 AOTI_INLINE int bucket_of(WideItem item) { return int(item.key >> 53); }
-// Items up to which runs are merged.
-constexpr i64 kMerged = 256;
-// Results up to which each element is held against those that there are.
-constexpr i64 kHeld = 16;
+// Elements of a row up to which all are compared with all; results up to which each element is held against those there are, and
+// where there are many times as many elements.
+constexpr i64 kRanked = 256, kHeld = 16, kMostHeld = 64, kManyTimes = 32;
 
-template <class Item> AOTI_INLINE void insert_items(Item *items, i64 n) {
-  for (i64 i = 1; i < n; ++i) {
-    const Item own = items[i];
-    i64 k = i;
-    for (; k > 0 && is_before(own, items[k - 1]); --k) items[k] = items[k - 1];
-    items[k] = own;
-  }
-}
-// Runs of eight by insertion, then merged.
-template <class Item> AOTI_INLINE Item *merge_items(Item *from, Item *to, i64 n) {
-  for (i64 low = 0; low < n; low += 8) insert_items(from + low, min_i64(8, n - low));
-  for (i64 width = 8; width < n; width *= 2) {
-    for (i64 low = 0; low < n; low += 2 * width) {
-      const Item *a = from + low, *a_end = from + min_i64(low + width, n), *b = a_end, *b_end = from + min_i64(low + 2 * width, n);
-      Item *next = to + low;
-      while (a < a_end && b < b_end) {
-        const bool left = is_before(*a, *b);
-        *next++ = left ? *a : *b;
-        a += left, b += !left;
-      }
-      while (a < a_end) *next++ = *a++;
-      while (b < b_end) *next++ = *b++;
-    }
-    Item *swap = from;
-    from = to, to = swap;
-  }
-  return from;
-}
 // The sorted items, in one of the two arrays.
 template <class Item> AOTI_INLINE Item *sort_items(Item *from, Item *to, i64 n) {
-  if (n <= kMerged) return merge_items(from, to, n);
   i64 counts[kDigits<Item>][1 << kDigit] = {};
   for (i64 i = 0; i < n; ++i)
     for (int pass = 0; pass < kDigits<Item>; ++pass) ++counts[pass][digit_of(from[i], pass)];
@@ -231,18 +101,7 @@ template <class Item> AOTI_INLINE Item *sort_items(Item *from, Item *to, i64 n) 
 }
 // The first `kept` of the sorted items.
 template <class Item> AOTI_INLINE Item *select_items(Item *from, Item *to, i64 n, i64 kept) {
-  if (kept <= kHeld) {
-    i64 held = 0;
-    for (i64 i = 0; i < n; ++i) {
-      const Item own = from[i];
-      if (held == kept && (kept == 0 || !is_before(own, to[kept - 1]))) continue;
-      i64 k = held < kept ? held++ : kept - 1;
-      for (; k > 0 && is_before(own, to[k - 1]); --k) to[k] = to[k - 1];
-      to[k] = own;
-    }
-    return to;
-  }
-  if (n <= kMerged || 4 * kept > n) return sort_items(from, to, n);
+  if (4 * kept > n) return sort_items(from, to, n);
   // What has the first bits of the last result, and all before it.
   i64 counts[kBuckets] = {};
   for (i64 i = 0; i < n; ++i) ++counts[bucket_of(from[i])];
@@ -257,29 +116,155 @@ template <class Item> AOTI_INLINE Item *select_items(Item *from, Item *to, i64 n
   return sort_items(from, to, count);
 }
 
+// The keys of a row from `i` on.
+template <bool Descending, class L, class T> AOTI_INLINE auto load_keys(L lanes, const T *row, i64 i, i64 inner) {
+  const T *p = row + i * inner;
+  return order_keys<Descending>(inner == 1 ? load(lanes, p) : load_strided(lanes, p, inner));
+}
+
+template <bool Descending, class T> AOTI_INLINE void store_keys(const T *row, i64 length, i64 inner, order_word<T> *keys) {
+  over<AOTI_LANES>(0, length, [&](auto lanes, i64 i, auto) AOTI_LAMBDA {
+    detail::store_raw(lanes, keys + i, load_keys<Descending>(lanes, row, i, inner));
+  });
+}
+
+// Few results of a row: each key is held against those that there are, most of them several at a time against the last.
 template <bool Descending, class Item, class T>
-AOTI_INLINE void sort_row(const T *in, T *out, i64 *index, char *scratch, i64 length, i64 inner, i64 kept) {
+AOTI_INLINE const Item *hold_row(const T *row, Item *held, i64 length, i64 inner, i64 kept) {
+  constexpr int W = AOTI_LANES;
+  using U = order_word<T>;
+  i64 count = 0;
+  U last = ~U(0);
+  over<W>(0, kept == 0 ? 0 : length, [&](auto lanes, i64 i, auto) AOTI_LAMBDA {
+    const auto keys = load_keys<Descending>(lanes, row, i, inner);
+    if (count == kept && !any(select_tail(lanes, keys < last, false))) return;
+    U some[W];
+    detail::store_raw(Full<W>{}, some, keys);
+    for (int j = 0; j < detail::used(lanes); ++j) {
+      if (count == kept && some[j] >= last) continue;
+      i64 k = count < kept ? count++ : kept - 1;
+      const Item own = item_of(some[j], i + j);
+      for (; k > 0 && is_before(own, held[k - 1]); --k) held[k] = held[k - 1];
+      held[k] = own;
+      last = key_of(held[count - 1]);
+    }
+  });
+  return held;
+}
+
+// Short rows: how many keys are before each is its place. Nothing waits for the outcome of a comparison.
+template <bool Descending, class Item, class T>
+AOTI_INLINE const Item *rank_row(const T *row, Item *sorted, i64 length, i64 inner) {
+  constexpr int W = AOTI_LANES;
+  using U = order_word<T>;
+  using I = signed_of<U>;
+  alignas(64) U keys[kRanked + W];
+  over<W>(0, length, [&](auto lanes, i64 i, auto) AOTI_LAMBDA {
+    detail::store_raw(Full<W>{}, keys + i, load_keys<Descending>(lanes, row, i, inner));
+  });
+  for (i64 base = 0; base < length; base += W) {
+    const Vec<U, W> own = detail::load_raw(Full<W>{}, keys + base);
+    const i64 end = min_i64(base + W, length);
+    Vec<I, W> rank = splat<W>(I(0));
+    // Of equal ones the first comes first.
+    for (i64 j = 0; j < base; ++j) rank = rank - mask_lanes<I>(own >= keys[j]);
+    for (i64 j = base; j < end; ++j)
+      rank = rank - mask_lanes<I>((own > keys[j]) | ((own == keys[j]) & (detail::count_lanes<W>() > i32(j - base))));
+    for (i64 j = end; j < length; ++j) rank = rank - mask_lanes<I>(own > keys[j]);
+    I places[W];
+    detail::store_raw(Full<W>{}, places, rank);
+    for (i64 j = base; j < end; ++j) sorted[places[j - base]] = item_of(keys[j], j);
+  }
+  return sorted;
+}
+
+template <bool Descending, class Item, class T>
+AOTI_INLINE void sort_row(const T *in, T *out, i64 *index, char *scratch, i64 length, i64 inner, i64 skipped, i64 kept) {
   Item *from = (Item *)scratch, *to = from + length;
-  for (i64 i = 0; i < length; ++i) from[i] = item_of(conditional<(sizeof(Item) > 8), u64, u32>(order_key<Descending>(in + i * inner)), i);
-  const Item *sorted = select_items(from, to, length, kept);
-  for (i64 i = 0; i < kept; ++i) {
-    const i64 place = place_of(sorted[i]);
-    index[i * inner] = place;
-    out[i * inner] = in[place * inner];
+  const Item *sorted;
+  if (kept <= kHeld || (kept <= kMostHeld && length >= kManyTimes * kept))
+    sorted = hold_row<Descending>(in, to, length, inner, kept);
+  else if (length <= kRanked)
+    sorted = rank_row<Descending>(in, to, length, inner);
+  else {
+    for (i64 i = 0; i < length; ++i) from[i] = item_of(order_key<Descending>(in + i * inner), i);
+    sorted = select_items(from, to, length, kept);
+  }
+  for (i64 i = skipped; i < kept; ++i) {
+    const i64 place = place_of(sorted[i]), to = (i - skipped) * inner;
+    index[to] = place;
+    out[to] = in[place * inner];
   }
 }
 
-// Stable sort: the first `kept` of each row.
+// Stable sort: the first `kept` of each row, but for those that are skipped.
 template <class T, bool Descending>
-AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 kept) {
-  const i64 worker_bytes = (2 * length * i64(sizeof(SortItem<T>)) + 63) / 64 * 64;
-  parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
-    char *scratch = run.scratch + worker * worker_bytes;
-    for (i64 u = begin; u < end; ++u) {
-      const i64 row = u / inner, column = u % inner, to = row * kept * inner + column;
-      sort_row<Descending, SortItem<T>>(in + row * length * inner + column, out + to, index + to, scratch, length, inner, kept);
-    }
-  });
+AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 skipped, i64 kept) {
+  if constexpr (is_same<T, bool>)
+    return sort_rows<u8, Descending>(run, (const u8 *)in, (u8 *)out, index, outer, length, inner, skipped, kept);
+  else {
+    const i64 worker_bytes = (2 * length * i64(sizeof(SortItem<T>)) + 63) / 64 * 64;
+    parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
+      char *scratch = run.scratch + worker * worker_bytes;
+      for (i64 u = begin; u < end; ++u) {
+        const i64 row = u / inner, column = u % inner, to = row * (kept - skipped) * inner + column;
+        sort_row<Descending, SortItem<T>>(in + row * length * inner + column, out + to, index + to, scratch, length, inner, skipped, kept);
+      }
+    });
+  }
+}
+
+// The place of an element, and how many are equal to it.
+struct Selected {
+  i64 place, equals;
+};
+// The element of a rank: the largest key of which no more are less, found bit by bit, and the one of its equals that a stable
+// sort has there.
+template <class T> AOTI_INLINE Selected select_key(const order_word<T> *keys, i64 length, i64 rank) {
+  constexpr int W = AOTI_LANES;
+  using U = order_word<T>;
+  using I = signed_of<U>;
+  const auto count = [&](const auto &is) AOTI_LAMBDA {
+    Vec<I, W> sums[4] = {splat<W>(I(0)), splat<W>(I(0)), splat<W>(I(0)), splat<W>(I(0))};
+    over_slots<W>(0, length, [&](auto lanes, i64 i, auto slot) AOTI_LAMBDA {
+      sums[slot.index] = sums[slot.index] - mask_lanes<I>(select_tail(lanes, is(detail::load_raw(lanes, keys + i)), false));
+    });
+    return i64(reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])));
+  };
+  // Of keys from `found` on that differ from it in the `open` last bits only there are `within`, of those before it `less`.
+  U found = 0;
+  int open = int(sizeof(U)) * 8;
+  i64 less = 0, within = length;
+  while (within > 1 && open > 0) {
+    const U middle = found | U(1) << --open;
+    const i64 below = count([&](auto key) AOTI_LAMBDA { return key < middle; });
+    if (below <= rank)
+      within -= below - less, found = middle, less = below;
+    else
+      within = below - less;
+  }
+  if (length == 1) return {0, 1};
+  const U width = U(1) << open;
+  for (i64 i = 0, left = rank - less;; ++i)
+    if ((keys[i] ^ found) < width && left-- == 0) return {i, within};
+}
+template <class T, bool Descending>
+AOTI_INLINE void select_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 rank) {
+  if constexpr (is_same<T, bool>)
+    return select_rows<u8, Descending>(run, (const u8 *)in, (u8 *)out, index, outer, length, inner, rank);
+  else {
+    const i64 worker_bytes = (2 * length * i64(sizeof(SortItem<T>)) + 63) / 64 * 64;
+    parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
+      order_word<T> *const keys = (order_word<T> *)(run.scratch + worker * worker_bytes);
+      for (i64 u = begin; u < end; ++u) {
+        const T *row = in + u / inner * length * inner + u % inner;
+        store_keys<Descending>(row, length, inner, keys);
+        const i64 place = select_key<T>(keys, length, rank).place;
+        index[u] = place;
+        out[u] = row[place * inner];
+      }
+    });
+  }
 }
 #endif
 

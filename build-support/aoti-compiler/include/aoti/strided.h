@@ -11,6 +11,7 @@ namespace detail {
 #if !AOTI_GPU
 #if AOTI_AVX512
 typedef float v8f __attribute__((vector_size(32)));
+typedef float v16f __attribute__((vector_size(64)));
 typedef double v8d __attribute__((vector_size(64)));
 AOTI_INLINE u16 mask_bits(Mask<16> mask) { return u16(__builtin_ia32_cvtd2mask512((v16i)mask.m.v)); }
 AOTI_INLINE u8 mask_bits(Mask<8> mask) { return u8(__builtin_ia32_cvtd2mask256((v8i)mask.m.v)); }
@@ -48,7 +49,9 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_live(const T *p, Mask<W> li
 // Lane i of p + index[i] where `live` holds, zero elsewhere. Only those elements are read.
 template <int W, class T, class I> AOTI_INLINE Vec<T, W> gather_live(const T *p, Vec<I, W> index, Mask<W> live) {
 #if AOTI_AVX512
-  if constexpr (has_gather<T, W> && W > 8)
+  if constexpr (has_gather<T, W> && sizeof(T) == 4 && W == 16 && is_same<I, i32>)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_gathersiv16sf(v16f{}, p, (v16i)index.v, mask_bits(live), 4)};
+  else if constexpr (has_gather<T, W> && W > 8)
     return join(gather_live(p, lower(index), Mask<W / 2>{lower(live.m)}),
                 gather_live(p, upper(index), Mask<W / 2>{upper(live.m)}));
   else if constexpr (has_gather<T, W>) {

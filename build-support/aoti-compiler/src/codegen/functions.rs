@@ -41,7 +41,7 @@ impl Functions {
             | KernelKind::MatMul(_)
             | KernelKind::Convolution(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_) => None,
+            | KernelKind::AxisOp(_) => None,
         });
         for name in RESERVED.into_iter().chain(called) {
             namer.reserve(name);

@@ -25,6 +25,7 @@ headers![
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
+    "dots.h",
     "dynamic.h",
     "exchange.h",
     "expand.h",
@@ -105,6 +106,7 @@ headers![
     "rows.h",
     "run.h",
     "scalar.h",
+    "scan.h",
     "shuffle.h",
     "sizes.h",
     "special.h",
@@ -123,13 +125,14 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 20] = [
     "random.h",
     "special.h",
     "gemm.h",
     "gemm_units.h",
     "gemm_blas.h",
     "gemm_groups.h",
+    "dots.h",
     "attention.h",
     "conv.h",
     "depthwise.h",
@@ -141,6 +144,7 @@ const OPTIONAL: [&str; 18] = [
     "linalg.h",
     "fourier.h",
     "rows.h",
+    "scan.h",
     "extern.h",
 ];
 

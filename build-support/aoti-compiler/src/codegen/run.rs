@@ -251,44 +251,30 @@ fn map(Map { tensor, sizes, strides, extents, window }: &Map) -> String {
 
 /// The sizes that the actions mention.
 fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
-    for action in actions {
-        match action {
-            Action::Call(call) => symbols_of_call(call, symbols),
-            Action::Launch(Launch { call, grid, block: _, shared, stays: _, part: _, maps, product: _ }) => {
-                symbols_of_call(call, symbols);
-                grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
-                maps.iter().for_each(|map| symbols_of_map(map, symbols));
-            }
-            Action::Exchange(Exchange { collective, input, given, output, made, kernel: _, failure: _ }) => {
-                collective.kind.sizes().chain([given, made]).for_each(|size| size.collect_symbols(symbols));
-                [input, output].into_iter().for_each(|tensor| symbols_of_pointer(tensor, symbols));
-            }
-            Action::Read(Read { from, symbol, .. }) => {
-                symbols_of_pointer(from, symbols);
-                symbols.insert(*symbol);
-            }
-            Action::Assert(Assert {
-                condition: Condition::Holds(flag) | Condition::Succeeded(flag), ..
-            }) => {
-                symbols_of_pointer(flag, symbols);
-            }
-            Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {
-                symbols.extend(guard.condition.symbols());
-            }
-            Action::Allocate(Allocate { bytes, .. }) => symbols_of_scratch(bytes, symbols),
-            Action::Free(_) => {}
-            Action::If { predicate, then, otherwise } => {
-                symbols_of_pointer(predicate, symbols);
-                symbols_of(then, symbols);
-                symbols_of(otherwise, symbols);
-            }
-            Action::Loop { condition, predicate, body } => {
-                symbols_of(condition, symbols);
-                symbols_of_pointer(predicate, symbols);
-                symbols_of(body, symbols);
-            }
+    Action::walk(actions, &mut |action| match action {
+        Action::Call(call) => symbols_of_call(call, symbols),
+        Action::Launch(Launch { call, grid, block: _, shared, persistent: _, part: _, maps, product: _ }) => {
+            symbols_of_call(call, symbols);
+            grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
+            maps.iter().for_each(|map| symbols_of_map(map, symbols));
         }
-    }
+        Action::Exchange(Exchange { collective, input, given, output, made, kernel: _, failure: _ }) => {
+            collective.kind.sizes().chain([given, made]).for_each(|size| size.collect_symbols(symbols));
+            [input, output].into_iter().for_each(|tensor| symbols_of_pointer(tensor, symbols));
+        }
+        Action::Read(Read { from, symbol, .. }) => {
+            symbols_of_pointer(from, symbols);
+            symbols.insert(*symbol);
+        }
+        Action::Assert(Assert { condition: Condition::Holds(flag) | Condition::Succeeded(flag), .. })
+        | Action::If { predicate: flag, .. }
+        | Action::Loop { predicate: flag, .. } => symbols_of_pointer(flag, symbols),
+        Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {
+            symbols.extend(guard.condition.symbols());
+        }
+        Action::Allocate(Allocate { bytes, .. }) => symbols_of_scratch(bytes, symbols),
+        Action::Free(_) => {}
+    });
 }
 
 fn symbols_of_call(call: &Call, symbols: &mut BTreeSet<Symbol>) {

@@ -169,7 +169,7 @@ fn kernels(program: &Program, value_of: &dyn Fn(Symbol) -> Option<i64>) -> Vec<K
             KernelKind::MatMul(_) => "matrix product",
             KernelKind::Convolution(_) => "convolution",
             KernelKind::Attention(_) => "attention",
-            KernelKind::Rows(_) => "rows",
+            KernelKind::AxisOp(_) => "rows",
             KernelKind::Extern(own) => own.collective().map_or("function of the project", |_| "collective"),
         },
         calls: kernel.origins.iter().map(|origin| origin.node.clone()).collect(),
@@ -205,7 +205,7 @@ fn buffers(
             Storage::Constant(_) => Place::Constant,
             Storage::Temporary if memory.offsets.contains_key(&id) => Place::Arena,
             Storage::Temporary => Place::Late,
-            Storage::Row { .. } | Storage::Generator => Place::Inside,
+            Storage::Local { .. } | Storage::Generator => Place::Inside,
         },
         bytes: bytes(buffer, value_of),
         offset: memory.offsets.get(&id).and_then(|offset| offset.evaluate(value_of)),
@@ -237,20 +237,7 @@ graph \"steps\" {
 
     #[test]
     fn kernels_buffers_and_their_lives_are_told() {
-        let options = Options {
-            name: "steps".to_owned(),
-            package: String::new(),
-            levels: Vec::new(),
-            gpus: Vec::new(),
-            embed_weights: true,
-            named_weights: false,
-            names: Default::default(),
-            tf32: Default::default(),
-            libraries: Vec::new(),
-            records: Default::default(),
-            rates: None,
-            operators: Vec::new(),
-        };
+        let options = Options::new("steps", [""; 0]);
         let found = overview(MODEL.as_bytes().to_vec(), &options, &[]).expect("it compiles");
         assert_eq!(found.sizes, [("batch".to_owned(), 2)]);
         assert!(found.kernels.iter().any(|kernel| kernel.source[0].starts_with("m.py:7")), "{found:?}");

@@ -6,7 +6,7 @@ mod model;
 mod peaks;
 mod split;
 
-pub use model::{Cost, CostModel, Facts, WorkKind};
+pub use model::{Cost, CostModel, MachineInfo, WorkKind};
 pub use peaks::Rates;
 pub(crate) use split::FORK_JOIN;
 pub use split::WorkSplit;

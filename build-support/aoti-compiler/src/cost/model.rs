@@ -180,7 +180,7 @@ impl Cost {
 
 /// What is known of a machine on which ways are measured, beside the level of its code.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Facts {
+pub struct MachineInfo {
     /// Whether it multiplies tiles of matrices, where that is known.
     pub has_units: Option<bool>,
     /// Threads of a run beyond the first.
@@ -189,7 +189,7 @@ pub struct Facts {
     pub fork_join_ns: u32,
 }
 
-impl Facts {
+impl MachineInfo {
     /// Threads of a run.
     pub fn threads(self) -> i64 {
         i64::from(self.more_threads) + 1
@@ -229,7 +229,7 @@ impl CostModel {
 
     /// These on a machine of which so much is known.
     #[must_use]
-    pub fn known(self, facts: Facts) -> CostModel {
+    pub fn known(self, facts: MachineInfo) -> CostModel {
         let sharing = match facts.fork_join_ns {
             0 => 1.0,
             known => f64::from(known) / f64::from(FORK_JOIN),
@@ -284,7 +284,9 @@ mod tests {
         let cost = Cost::of(WorkKind::MatrixUnitFma, 600.0)
             .and(WorkKind::SplitBf16, 10.0)
             .and(WorkKind::MatrixUnitFallback, 100.0);
-        let on = |has_units| CostModel::TYPICAL.known(Facts { has_units, ..Facts::default() }).total(&cost);
+        let on = |has_units| {
+            CostModel::TYPICAL.known(MachineInfo { has_units, ..MachineInfo::default() }).total(&cost)
+        };
         assert_eq!((on(None), on(Some(true))), (600.0 * 0.09 + 10.0 * 4.0, on(None)));
         assert_eq!(on(Some(false)), 100.0);
     }

@@ -1,6 +1,6 @@
 //! How work is cut into parts that threads get: as `parallel`, `grain` and `loop_grain` of `run.h` do it.
 
-use super::Facts;
+use super::MachineInfo;
 use crate::constants;
 
 /// Parts that each thread gets of long work (`kPartsOfThread` of `run.h`), and how much more than what is worth a thread is in
@@ -30,7 +30,7 @@ impl WorkSplit {
     }
 
     /// Parts, each of which is worth a thread.
-    fn worth(self, facts: Facts) -> i64 {
+    fn worth(self, facts: MachineInfo) -> i64 {
         let fork_join = if facts.fork_join_ns == 0 { FORK_JOIN } else { facts.fork_join_ns };
         let fork_join = if self.is_loop { fork_join.max(FORK_JOIN) } else { fork_join };
         let enough = i128::from(self.enough) * i128::from(fork_join) / i128::from(FORK_JOIN);
@@ -38,12 +38,12 @@ impl WorkSplit {
     }
 
     /// Threads that have a part.
-    pub(crate) fn busy(self, facts: Facts) -> f64 {
+    pub(crate) fn busy(self, facts: MachineInfo) -> f64 {
         self.worth(facts).min(facts.threads()) as f64
     }
 
     /// Parts that there are.
-    pub(crate) fn parts(self, facts: Facts) -> i64 {
+    pub(crate) fn parts(self, facts: MachineInfo) -> i64 {
         let (threads, worth) = (facts.threads(), self.worth(facts));
         if threads == 1 {
             return 1;
@@ -60,30 +60,32 @@ mod tests {
     #[test]
     fn parts_are_as_runs_cut_them() {
         let parts = |tenths: i64, more_threads| {
-            let facts = Facts { more_threads, ..Facts::default() };
+            let facts = MachineInfo { more_threads, ..MachineInfo::default() };
             WorkSplit { work: tenths * 100, enough: 1000, unit: 10, is_loop: false }.parts(facts)
         };
         let of_two = [5, 19, 20, 30, 70, 80, 120, 160, 230, 240, 1000].map(|tenths| parts(tenths, 1));
         assert_eq!(of_two, [1, 1, 2, 2, 2, 2, 2, 4, 4, 6, 8]);
         assert_eq!((parts(70, 2), parts(200, 2), parts(70, 0)), (3, 3, 1));
-        assert_eq!(WorkSplit::none().parts(Facts { more_threads: 3, ..Facts::default() }), 1);
+        assert_eq!(WorkSplit::none().parts(MachineInfo { more_threads: 3, ..MachineInfo::default() }), 1);
     }
 
     #[test]
     fn less_work_is_worth_a_thread_that_is_near() {
         let shares = WorkSplit { work: 4000, enough: 4096, unit: 10, is_loop: false };
-        let parts = |fork_join_ns| shares.parts(Facts { more_threads: 3, fork_join_ns, ..Facts::default() });
+        let parts = |fork_join_ns| {
+            shares.parts(MachineInfo { more_threads: 3, fork_join_ns, ..MachineInfo::default() })
+        };
         assert_eq!([0, 1024, 512, 256, 64, 8, 4096].map(parts), [1, 1, 1, 3, 4, 16, 1]);
         let of_loop = |fork_join_ns| {
-            let facts = Facts { more_threads: 3, fork_join_ns, ..Facts::default() };
+            let facts = MachineInfo { more_threads: 3, fork_join_ns, ..MachineInfo::default() };
             WorkSplit { work: 40000, is_loop: true, ..shares }.parts(facts)
         };
         assert_eq!([0, 1024, 256, 8, 4096].map(of_loop), [4, 4, 4, 4, 2]);
         assert_eq!(
-            WorkSplit { unit: 2000, ..shares }.busy(Facts {
+            WorkSplit { unit: 2000, ..shares }.busy(MachineInfo {
                 more_threads: 3,
                 fork_join_ns: 8,
-                ..Facts::default()
+                ..MachineInfo::default()
             }),
             2.0
         );

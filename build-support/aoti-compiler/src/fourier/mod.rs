@@ -5,7 +5,7 @@ mod plan;
 mod reference;
 mod roots;
 
-pub use plan::{Plan, Way};
+pub use plan::{FftMethod, Plan};
 pub(crate) use reference::{Number, transform};
 
 use crate::symbolic::Expr;

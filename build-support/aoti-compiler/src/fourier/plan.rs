@@ -13,15 +13,15 @@ const VECTOR: i64 = 64;
 
 /// How rows are computed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Way {
+pub enum FftMethod {
     /// As a product with the matrix of roots, which is no pass.
-    Product,
+    Matrix,
     /// By passes over the row.
-    Plain,
+    MixedRadix,
     /// As half as many complex numbers, of which real ones are the parts.
-    Halved,
+    RealPacked,
     /// As a convolution with a chirp, by transforms of a length without large factors.
-    Convolved,
+    Bluestein,
 }
 
 /// What the passes of a transform are.
@@ -30,7 +30,7 @@ pub struct Plan {
     /// The length of the transform.
     pub length: i64,
     /// How rows are computed.
-    pub way: Way,
+    pub way: FftMethod,
     /// The factors, in the order of passes; none of a product, else two at least.
     pub radices: Vec<i64>,
 }
@@ -42,22 +42,22 @@ impl Plan {
         let length = fourier.length;
         let plan = |way, radices| Plan { length, way, radices };
         if length < SHORTEST {
-            return plan(Way::Product, vec![]);
+            return plan(FftMethod::Matrix, vec![]);
         }
         let is_real = matches!(fourier.form, Form::ToHalf | Form::FromHalf);
         if is_real
             && length % 2 == 0
             && let Some((_, radices)) = Search::new(length / 2, width).best(length / 2)
         {
-            return plan(Way::Halved, radices);
+            return plan(FftMethod::RealPacked, radices);
         }
         if let Some((_, radices)) = Search::new(length, width).best(length) {
-            return plan(Way::Plain, radices);
+            return plan(FftMethod::MixedRadix, radices);
         }
         let longer = smooth_lengths(2 * length - 1);
         let best = longer.into_iter().filter_map(|m| Search::new(m, width).best(m));
         let best = best.min_by(|a, b| a.0.total_cmp(&b.0)).expect("a power of two is among them");
-        plan(Way::Convolved, best.1)
+        plan(FftMethod::Bluestein, best.1)
     }
 
     /// The length of the passes.
@@ -172,7 +172,7 @@ fn operations(radix: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Way};
+    use super::{FftMethod, Plan};
     use crate::dtype::DType;
     use crate::fourier::{Form, Fourier, Norm};
 
@@ -187,10 +187,10 @@ mod tests {
                 let plan = plan(form, length);
                 assert!(plan.radices.len() >= 2, "{plan:?}");
                 match plan.way {
-                    Way::Product => panic!("{plan:?}"),
-                    Way::Plain => assert_eq!(plan.pass_length(), length),
-                    Way::Halved => assert_eq!(2 * plan.pass_length(), length),
-                    Way::Convolved => {
+                    FftMethod::Matrix => panic!("{plan:?}"),
+                    FftMethod::MixedRadix => assert_eq!(plan.pass_length(), length),
+                    FftMethod::RealPacked => assert_eq!(2 * plan.pass_length(), length),
+                    FftMethod::Bluestein => {
                         assert!(plan.pass_length() >= 2 * length - 1);
                         assert_eq!(plan.pass_length() % 16, 0);
                     }
@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn ways_go_by_factors() {
-        assert_eq!(plan(Form::Forward, 31).way, Way::Product);
-        assert_eq!(plan(Form::Forward, 1024).way, Way::Plain);
-        assert_eq!(plan(Form::ToHalf, 1024).way, Way::Halved);
-        assert_eq!(plan(Form::ToHalf, 1155).way, Way::Plain);
-        assert_eq!(plan(Form::ToHalf, 34).way, Way::Plain, "half of it is one pass");
-        assert_eq!(plan(Form::Forward, 10007).way, Way::Convolved);
-        assert_eq!(plan(Form::FromHalf, 2 * 10007).way, Way::Convolved);
+        assert_eq!(plan(Form::Forward, 31).way, FftMethod::Matrix);
+        assert_eq!(plan(Form::Forward, 1024).way, FftMethod::MixedRadix);
+        assert_eq!(plan(Form::ToHalf, 1024).way, FftMethod::RealPacked);
+        assert_eq!(plan(Form::ToHalf, 1155).way, FftMethod::MixedRadix);
+        assert_eq!(plan(Form::ToHalf, 34).way, FftMethod::MixedRadix, "half of it is one pass");
+        assert_eq!(plan(Form::Forward, 10007).way, FftMethod::Bluestein);
+        assert_eq!(plan(Form::FromHalf, 2 * 10007).way, FftMethod::Bluestein);
     }
 }

@@ -1,6 +1,6 @@
 //! Roots of unity, rounded once, and the tables that the passes of a plan read, in the order in which `fourier.h` reads them.
 
-use super::plan::{Plan, Way};
+use super::plan::{FftMethod, Plan};
 use super::reference::{Number, chirp, spectrum};
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
@@ -56,9 +56,9 @@ impl Plan {
             }
         }
         match self.way {
-            Way::Product | Way::Plain => {}
-            Way::Halved => all.extend(planes((0..=whole).map(|k| root(k, n)))),
-            Way::Convolved => {
+            FftMethod::Matrix | FftMethod::MixedRadix => {}
+            FftMethod::RealPacked => all.extend(planes((0..=whole).map(|k| root(k, n)))),
+            FftMethod::Bluestein => {
                 let chirp = chirp(n);
                 all.extend(planes(chirp.iter().copied()));
                 let filter = spectrum(&chirp, whole);
@@ -78,9 +78,9 @@ impl Plan {
         let passes: i64 = passes.sum();
         passes
             + match self.way {
-                Way::Product | Way::Plain => 0,
-                Way::Halved => 2 * (whole + 1),
-                Way::Convolved => 2 * (self.length + whole),
+                FftMethod::Matrix | FftMethod::MixedRadix => 0,
+                FftMethod::RealPacked => 2 * (whole + 1),
+                FftMethod::Bluestein => 2 * (self.length + whole),
             }
     }
 }

@@ -1,5 +1,6 @@
 //! What a front end is given, and what it gives.
 
+use super::input_shape::InputShape;
 use super::torch::custom::Operators;
 use crate::diagnostic::Diagnostics;
 use crate::graph::{Condition, Graph};
@@ -42,6 +43,8 @@ pub struct ModelFile {
     pub programs: Vec<(String, ModelFile)>,
     /// Of one of several programs: qualified names of the tensors that others mutate, and which it therefore reads anew in each run.
     pub states: BTreeSet<String>,
+    /// Shapes of inputs that go before the file's own, and say what a file leaves open: how long a sequence is.
+    pub shapes: BTreeMap<String, InputShape>,
 }
 
 impl ModelFile {
@@ -97,6 +100,8 @@ pub type OperatorCounts = BTreeMap<String, (usize, Support)>;
 pub(super) struct Format {
     /// Whether a file is of this format.
     pub(super) recognizes: fn(&[u8]) -> bool,
+    /// Whether shapes of inputs can be given beside the file.
+    pub(super) takes_shapes: bool,
     /// The names of the files beside a model's own that its data are in.
     pub(super) files_beside: fn(Bytes) -> Result<Vec<String>, Diagnostics>,
     /// Reads a model for sizes from a minimum on. The name becomes the graph's; tensors share the file.

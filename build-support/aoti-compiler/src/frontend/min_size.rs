@@ -3,7 +3,7 @@
 use super::format_of;
 use super::import::{Import, MinSize, ModelFile};
 use super::torch::custom::Operators;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{Condition, Graph, Op};
 
 /// Reads a model for the smallest sizes for which `then` succeeds, and returns what it gives: a rule or a proof may need to know
@@ -18,6 +18,12 @@ pub(crate) fn read_with<T, E: From<Diagnostics>>(
     then: &mut dyn FnMut(Graph) -> Result<T, E>,
 ) -> Result<T, E> {
     let format = format_of(&model.file);
+    if let Some(name) = model.shapes.keys().next().filter(|_| !format.takes_shapes) {
+        let finding =
+            Diagnostic::new(Code::Names, format!("the shape of the input `{name}` is that of its file"));
+        let finding = finding.help("`shapes` are of ONNX models; leave them out");
+        return Err(Diagnostics::from(finding).into());
+    }
     let import = |min| (format.import)(min, name, model, operators);
     for min in [0, 1].map(MinSize::Lowered) {
         let Ok(Import { graph, asked, is_stated }) = import(min) else { continue };

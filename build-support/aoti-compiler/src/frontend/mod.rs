@@ -3,6 +3,7 @@
 //! Knows what all formats have in common: a table, and for which sizes a model is read.
 
 mod import;
+mod input_shape;
 mod min_size;
 #[cfg(feature = "onnx")]
 pub mod onnx;
@@ -15,6 +16,7 @@ mod without_onnx;
 use without_onnx as onnx;
 
 pub use import::{Import, MinSize, ModelFile, OperatorCounts, Support};
+pub use input_shape::InputShape;
 pub(crate) use min_size::read_with;
 
 use crate::diagnostic::Diagnostics;

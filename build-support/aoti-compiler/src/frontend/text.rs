@@ -8,6 +8,7 @@ use bytes::Bytes;
 /// The row of the table of formats.
 pub(super) const FORMAT: Format = Format {
     recognizes: is_text,
+    takes_shapes: false,
     files_beside: |_| Ok(Vec::new()),
     import: |_, name, model, _| {
         let graph = import(name, model.file.clone())?;

@@ -7,6 +7,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 /// The row of the table of formats.
 pub(super) const FORMAT: Format = Format {
     recognizes: is_onnx,
+    takes_shapes: true,
     files_beside: |_| Ok(Vec::new()),
     import: |_, _, _: &ModelFile, _| -> Result<Import, Diagnostics> { Err(refused()) },
     exported: |_, _| Err(refused()),

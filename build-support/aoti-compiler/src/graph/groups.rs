@@ -1,7 +1,7 @@
 //! Constants that were made by scaling whole numbers, runs of which share a scale: what a program dequantises when it is compiled.
 
-/// What a constant of floats was made of: each element is an integer, converted, times the scale of its run. Products of halves are
-/// rounded to their type, once.
+/// What a constant of floats was made of: each element is an integer, converted, times the scale of its run, and with the offset of its
+/// run added to that where there are such. Elements of half types are rounded to them, once.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Groups {
     /// The integers, in the order of the elements.
@@ -10,6 +10,8 @@ pub struct Groups {
     pub run: usize,
     /// The scale of each run.
     pub scales: Vec<f32>,
+    /// What is added to the numbers of each run after they are scaled, where anything is.
+    pub offsets: Option<Vec<f32>>,
 }
 
 /// Elements of the shortest runs that are worth it: shorter ones need as much memory for scales as for numbers.
@@ -20,22 +22,49 @@ const LEAST_ELEMENTS: usize = 4096;
 impl Groups {
     /// Of the factors of each element, if they are such.
     pub fn of(integers: &[f64], scales: &[f64]) -> Option<Groups> {
-        if integers.len() != scales.len() || integers.len() < LEAST_ELEMENTS {
+        Groups::with_offsets(integers, scales, None)
+    }
+
+    /// Of the factors of each element, and what is added to their product.
+    pub fn with_offsets(integers: &[f64], scales: &[f64], offsets: Option<&[f64]>) -> Option<Groups> {
+        let count = integers.len();
+        if count != scales.len() || count < LEAST_ELEMENTS || offsets.is_some_and(|own| own.len() != count) {
             return None;
         }
         let whole = |number: &f64| (number.fract() == 0.0 && number.abs() <= 255.0).then_some(*number as i16);
         let integers: Vec<i16> = integers.iter().map(whole).collect::<Option<_>>()?;
         let mut run = scales.len();
+        let differ = |of: &[f64], at: usize| of[at].to_bits() != of[at - 1].to_bits();
         for at in 1..scales.len() {
-            if scales[at].to_bits() != scales[at - 1].to_bits() && !at.is_multiple_of(run) {
+            let is_other = differ(scales, at) || offsets.is_some_and(|offsets| differ(offsets, at));
+            if is_other && !at.is_multiple_of(run) {
                 run = common_divisor(run, at);
                 if run < SHORTEST {
                     return None;
                 }
             }
         }
-        let scales = scales.iter().step_by(run).map(|scale| *scale as f32).collect();
-        Some(Groups { integers, run, scales })
+        let each = |of: &[f64]| of.iter().step_by(run).map(|number| *number as f32).collect::<Vec<f32>>();
+        Some(Groups { integers, run, scales: each(scales), offsets: offsets.map(each) })
+    }
+
+    /// Those of several constants, one behind the other.
+    pub fn joined(parts: &[&Groups]) -> Option<Groups> {
+        let run = parts.iter().map(|part| part.run).reduce(common_divisor).filter(|run| *run >= SHORTEST)?;
+        let spread = |part: &Groups, of: &[f32]| -> Vec<f32> {
+            of.iter().flat_map(|number| std::iter::repeat_n(*number, part.run / run)).collect()
+        };
+        let has_offsets = parts.iter().any(|part| part.offsets.is_some());
+        let offsets_of = |part: &&Groups| match &part.offsets {
+            Some(offsets) => spread(part, offsets),
+            None => vec![0.0; part.integers.len() / run],
+        };
+        Some(Groups {
+            integers: parts.iter().flat_map(|part| part.integers.iter().copied()).collect(),
+            run,
+            scales: parts.iter().flat_map(|part| spread(part, &part.scales)).collect(),
+            offsets: has_offsets.then(|| parts.iter().flat_map(offsets_of).collect()),
+        })
     }
 
     /// Of whole numbers that are converted, and not scaled.
@@ -43,16 +72,23 @@ impl Groups {
         Groups::of(integers, &vec![1.0; integers.len()])
     }
 
-    /// Whether the scale of each run has a value of its own beside one.
+    /// Whether the scale of each run has a value of its own beside one, or runs have offsets.
     pub fn is_scaled(&self) -> bool {
-        self.scales.iter().any(|scale| *scale != 1.0)
+        self.offsets.is_some() || self.scales.iter().any(|scale| *scale != 1.0)
+    }
+
+    /// An element, as a number of `f32`.
+    pub fn element(&self, at: usize) -> f32 {
+        let product = f32::from(self.integers[at]) * self.scales[at / self.run];
+        self.offsets.as_ref().map_or(product, |offsets| product + offsets[at / self.run])
     }
 
     /// The elements of a group, and the bits of a number, where columns of `k` elements that lie one after the other consist of groups of
-    /// so many, a multiple of `least`; signed bytes hold what numbers of four bits are counted from.
+    /// so many, a multiple of `least`, without offsets; signed bytes hold what numbers of four bits are counted from.
     pub fn in_columns(&self, k: usize, least: usize) -> Option<(usize, usize)> {
         let rows = if self.run.is_multiple_of(k.max(1)) { k } else { self.run };
-        let divides = rows > 0 && rows.is_multiple_of(least) && k.is_multiple_of(rows);
+        let divides =
+            self.offsets.is_none() && rows > 0 && rows.is_multiple_of(least) && k.is_multiple_of(rows);
         let bits = if divides { self.bits(rows)? } else { return None };
         let is_small = |group: &[i16]| group.iter().min().is_some_and(|number| i8::try_from(*number).is_ok());
         let bits = if self.integers.chunks(rows).all(is_small) { bits } else { 8 };

@@ -96,8 +96,10 @@ pub enum Op {
         axis: usize,
         /// Largest first.
         descending: bool,
-        /// How many of the first are results; all without. The axis has as many.
+        /// Where the results end, counted from the first; all are results without.
         kept: Option<i64>,
+        /// How many of the first are no results.
+        skipped: i64,
     },
     /// Operands: sorted `[..., n]` and values `[..., m]` of one type, equal leading axes. Result (`i64`, values'
     /// shape): where each value would be inserted, left of equal ones, or right of them.

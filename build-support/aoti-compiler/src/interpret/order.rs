@@ -9,10 +9,12 @@ fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-/// What is sorted of a row: runs of so many elements, each by itself, of which the first so many are results.
+/// What is sorted of a row: runs of so many elements, each by itself, of which the first so many are results, but for those that
+/// are skipped.
 pub(super) struct Runs {
     pub(super) length: usize,
     pub(super) kept: usize,
+    pub(super) skipped: usize,
     pub(super) descending: bool,
 }
 
@@ -28,7 +30,7 @@ pub(super) fn sort(x: &Tensor, axis: usize, runs: &Runs) -> (Tensor, Vec<i64>) {
     let outer: usize = x.sizes()[..axis].iter().product();
     let width = x.dtype().size();
     let run = runs.length.min(length).max(1);
-    let kept = |start: usize| runs.kept.min(run.min(length - start));
+    let kept = |start: usize| runs.kept.min(run.min(length - start)).saturating_sub(runs.skipped);
     let results: usize = (0..length).step_by(run).map(kept).sum();
     let mut sizes = x.sizes().to_vec();
     sizes[axis] = results;
@@ -44,7 +46,7 @@ pub(super) fn sort(x: &Tensor, axis: usize, runs: &Runs) -> (Tensor, Vec<i64>) {
                     let ascending = compare(offset(*a), offset(*b));
                     if runs.descending { ascending.reverse() } else { ascending }
                 });
-                for from in ranks.into_iter().take(kept(start)) {
+                for from in ranks.into_iter().skip(runs.skipped).take(kept(start)) {
                     places[to] = from as i64;
                     let element = &x.bytes()[offset(from) * width..][..width];
                     values[to * width..][..width].copy_from_slice(element);

@@ -49,7 +49,7 @@ pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> 
             exprs.push(&batches * &padded([&query.extent, &column.extent]));
         }
         // Elements of large tensors are counted in 64 bits by the templates themselves.
-        KernelKind::Rows(_) | KernelKind::Extern(_) => return IndexWidth::Wide,
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => return IndexWidth::Wide,
     }
     let mut table = RangeTable::default();
     let mut symbols = std::collections::BTreeSet::new();
@@ -81,7 +81,8 @@ fn of_stage(program: &Program, stage: &Stage) -> Vec<Expr> {
 /// Room for the steps of loops beyond the end.
 const NARROW: i64 = 1 << 30;
 
-fn is_narrow(expr: &Expr, ranges: &dyn Ranges) -> bool {
+/// Whether an expression fits 32 bits with all its parts.
+pub(crate) fn is_narrow(expr: &Expr, ranges: &dyn Ranges) -> bool {
     let own = expr.interval(ranges);
     let fits = own.min > -NARROW && own.max < NARROW;
     fits && match expr.node() {

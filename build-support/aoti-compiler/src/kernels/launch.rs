@@ -15,7 +15,7 @@ pub struct Launch {
     /// Threads of a block.
     pub threads: i64,
     /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
-    pub copiers: i64,
+    pub producer_threads: i64,
     /// Blocks that run as a cluster, where the device has such.
     pub cluster: i64,
     /// Bytes of shared memory beside what the kernel declares.
@@ -82,7 +82,7 @@ impl Launch {
             trigger: at_end_of(&grid),
             grid,
             threads,
-            copiers: 0,
+            producer_threads: 0,
             cluster: 1,
             shared: Expr::int(0),
             takes_scratch: false,

@@ -1,6 +1,6 @@
-//! How the positions of a kernel are laid over a machine: the types. `laid.rs` decides them.
+//! How the positions of a kernel are laid over a machine: the types. `mapped.rs` decides them.
 
-pub use super::gemm::multiplier::Multiplier;
+pub use super::gemm::math_path::MathPath;
 use crate::dtype::DType;
 use crate::loops::{Access, Axis, BufferId, Nest, Program, Stage};
 use crate::symbolic::{Expr, NoRanges};
@@ -140,7 +140,7 @@ impl Scattering {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tile {
     /// Who multiplies.
-    pub by: Multiplier,
+    pub by: MathPath,
     /// Rows.
     pub rows: i64,
     /// Columns.
@@ -148,7 +148,7 @@ pub struct Tile {
     /// Threads of a block.
     pub threads: i64,
     /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
-    pub copiers: i64,
+    pub producer_threads: i64,
     /// Neighbouring blocks that share the depth of a tile, each adding up a part of it.
     pub blocks: i64,
     /// Heads of attention whose tiles are computed by turns, while their keys and values stay in the cache.
@@ -288,7 +288,7 @@ impl Teams {
     /// Whether the members of a team must meet behind a stage: it writes what another stage touches.
     pub fn meets_after(&self, program: &Program, nest: &Nest, stage: usize) -> bool {
         let is_own =
-            |buffer: &BufferId| self.rows == Rows::Registers && program.buffers[*buffer].storage.is_row();
+            |buffer: &BufferId| self.rows == Rows::Registers && program.buffers[*buffer].storage.is_local();
         let writes: Vec<BufferId> = nest.stages[stage].writes().filter(|buffer| !is_own(buffer)).collect();
         let others = nest.stages.iter().enumerate().filter(|(other, _)| *other != stage);
         self.is_shared()
@@ -304,15 +304,17 @@ impl Teams {
     /// them are one axis of that length: then the member of a team that writes an element is the one that reads it.
     pub fn length_of_own_rows(program: &Program, nest: &Nest) -> Option<i64> {
         let mut lengths = BTreeSet::new();
-        for stage in nest.stages.iter().filter(|stage| stage.accesses().any(|access| is_row(program, access)))
+        for stage in
+            nest.stages.iter().filter(|stage| stage.accesses().any(|access| is_local(program, access)))
         {
             let [axis] = stage.axes.as_slice() else { return None };
             let own = Expr::sym(axis.symbol);
             let is_own = |access: &Access| access.is_direct() && access.offset == own;
             let guarded = |stage: &Stage| {
-                stage.loads().any(|(access, guards)| is_row(program, access) && !guards.is_empty())
+                stage.loads().any(|(access, guards)| is_local(program, access) && !guards.is_empty())
             };
-            if guarded(stage) || !stage.accesses().all(|access| !is_row(program, access) || is_own(access)) {
+            if guarded(stage) || !stage.accesses().all(|access| !is_local(program, access) || is_own(access))
+            {
                 return None;
             }
             lengths.insert(axis.extent.as_int()?);
@@ -323,8 +325,8 @@ impl Teams {
 }
 
 /// Whether what is accessed lives inside the kernel.
-pub fn is_row(program: &Program, access: &Access) -> bool {
-    program.buffers[access.buffer].storage.is_row()
+pub fn is_local(program: &Program, access: &Access) -> bool {
+    program.buffers[access.buffer].storage.is_local()
 }
 
 /// Bytes of one row in shared memory or scratch, rounded up so that what follows is aligned for wide loads.

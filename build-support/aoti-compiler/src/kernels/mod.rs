@@ -11,9 +11,9 @@ pub(crate) mod axis_ops;
 pub(crate) mod conv;
 mod extern_call;
 pub(crate) mod gemm;
-mod index_width;
-pub(crate) mod laid;
+pub(crate) mod index_width;
 pub mod launch;
+pub(crate) mod mapped;
 pub mod mapping;
 pub(crate) mod nest;
 mod scratch;
@@ -62,7 +62,7 @@ pub(crate) enum Code {
     /// Attention.
     Attention(attention::Code),
     /// An operation on rows.
-    Rows(axis_ops::Code),
+    AxisOp(axis_ops::Code),
     /// A function of the user's project.
     Extern,
 }
@@ -105,7 +105,7 @@ impl Algorithm {
                 Target::Cpu(_) => own.processors.is_some(),
                 Target::Gpu(_) => own.gpus.is_some(),
             },
-            (Code::Rows(own), KernelKind::Rows(rows)) => {
+            (Code::AxisOp(own), KernelKind::AxisOp(rows)) => {
                 self == axis_ops::algorithm(&rows.op)
                     && (own.gpus.is_some() || matches!(target, Target::Cpu(_)))
             }
@@ -117,7 +117,7 @@ impl Algorithm {
                 | Code::Product(_)
                 | Code::Convolution(_)
                 | Code::Attention(_)
-                | Code::Rows(_)
+                | Code::AxisOp(_)
                 | Code::Extern,
                 _,
             ) => false,
@@ -128,7 +128,9 @@ impl Algorithm {
     pub fn library(&self) -> Option<MathLibrary> {
         match &self.code {
             Code::Product(own) => own.library,
-            Code::Loops(_) | Code::Convolution(_) | Code::Attention(_) | Code::Rows(_) | Code::Extern => None,
+            Code::Loops(_) | Code::Convolution(_) | Code::Attention(_) | Code::AxisOp(_) | Code::Extern => {
+                None
+            }
         }
     }
 
@@ -136,7 +138,7 @@ impl Algorithm {
     pub(crate) fn widens(&self) -> bool {
         match &self.code {
             Code::Product(own) => own.widens,
-            Code::Loops(_) | Code::Convolution(_) | Code::Attention(_) | Code::Rows(_) | Code::Extern => {
+            Code::Loops(_) | Code::Convolution(_) | Code::Attention(_) | Code::AxisOp(_) | Code::Extern => {
                 false
             }
         }
@@ -158,8 +160,8 @@ impl Algorithm {
                 (own.gpus.launch)(attention, tile).into()
             }
             (
-                Code::Rows(own),
-                KernelKind::Rows(rows),
+                Code::AxisOp(own),
+                KernelKind::AxisOp(rows),
                 GpuMapping::Template { threads, rows: at_once, .. },
             ) => {
                 let own = own.gpus.as_ref().expect("candidates for GPUs are launched");
@@ -172,7 +174,7 @@ impl Algorithm {
                 | Code::Product(_)
                 | Code::Convolution(_)
                 | Code::Attention(_)
-                | Code::Rows(_)
+                | Code::AxisOp(_)
                 | Code::Extern,
                 _,
                 _,
@@ -220,7 +222,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
             };
             vec![only(algorithm, Scratch::default())]
         }
-        KernelKind::Rows(rows) => {
+        KernelKind::AxisOp(rows) => {
             vec![only(axis_ops::algorithm(&rows.op), axis_ops::scratch(rows, target))]
         }
     };

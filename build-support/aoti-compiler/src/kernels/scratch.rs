@@ -89,7 +89,7 @@ pub(super) fn rows_of(program: &Program, kernel: &Kernel, nest: &Nest, target: &
 pub(crate) fn row_bytes(program: &Program, id: crate::loops::BufferId) -> Expr {
     let buffer = &program.buffers[id];
     let outer = match buffer.storage {
-        Storage::Row { outer } => outer,
+        Storage::Local { outer } => outer,
         Storage::Input(_)
         | Storage::Output(_)
         | Storage::State(_)

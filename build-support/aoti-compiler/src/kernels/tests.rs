@@ -207,6 +207,36 @@ fn a_kernel_over_the_whole_input_is_a_product() {
     assert_eq!(all[0], "conv.product");
 }
 
+/// The algorithms for a product of inputs, cheapest first.
+fn product_of_inputs([rows, columns, depth]: [i64; 3], right: &str) -> Vec<&'static str> {
+    let program = parse(&format!(
+        r#"loops {{
+            buffer b0 "x": f32[{rows}, {depth}] input 0
+            buffer b1 "y": f32[{columns}, {depth}] input 1
+            buffer b2: f32[{rows}, {columns}] output 0
+            kernel "p" {{
+                matmul f32 b0 [0, {depth}, 1], b1 [{right}] over [i0 < {rows}, i1 < {columns}] depth [{depth}] {{
+                    t0: f32 = total store b2[i0, i1] = t0
+                }}
+            }}
+        }}"#
+    ))
+    .unwrap_or_else(|error| panic!("{error}"));
+    let kernel = program.kernels.values().next().expect("one kernel");
+    let all = candidates(&program, kernel, &Target::cpu(&["x86-64-v3"]));
+    all.iter().map(|candidate| candidate.choice.algorithm.word).collect()
+}
+
+#[test]
+fn few_rows_or_columns_are_summed_along_the_depth() {
+    let along = |sizes: [i64; 3]| product_of_inputs(sizes, &format!("0, 1, {}", sizes[2]))[0];
+    assert_eq!(along([12, 752, 2160]), "gemm.dots");
+    assert_eq!(along([208, 1, 144]), "gemm.dots", "whole vectors of columns would be computed for one");
+    assert_eq!(along([154, 112, 12]), "gemm.general", "sums are short");
+    assert_eq!(along([200, 200, 500]), "gemm.general", "many rows pay for packing");
+    assert_eq!(product_of_inputs([4, 256, 256], "0, 256, 1"), ["gemm.general"], "the depth lies apart");
+}
+
 #[test]
 fn constant_right_operands_are_packed_once() {
     let program = parse(

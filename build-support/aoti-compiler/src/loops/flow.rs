@@ -53,7 +53,7 @@ fn loops_of(kernel: &Kernel) -> Vec<Loops<'_>> {
         KernelKind::Convolution(own) => vec![of_stage(&own.axes, &own.epilogue)],
         // Scores are stored nowhere.
         KernelKind::Attention(own) => vec![of_stage(&own.axes, &own.stages[1])],
-        KernelKind::Rows(_) | KernelKind::Extern(_) => vec![],
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => vec![],
     }
 }
 
@@ -81,7 +81,7 @@ impl<'a> Flow<'a> {
             let own: Vec<Touch<'_>> =
                 stores.iter().filter(|store| store.access.buffer == load.access.buffer).copied().collect();
             let buffer = load.access.buffer;
-            if self.program.buffers[buffer].storage.is_row() {
+            if self.program.buffers[buffer].storage.is_local() {
                 if !self.is_written(load, &own) {
                     let stage = load.stage;
                     findings
@@ -101,7 +101,7 @@ impl<'a> Flow<'a> {
             own.loads().map(move |(access, guards)| Touch { stage, access, guards, combine: Combine::Set })
         });
         let met = self.stores().into_iter().filter(|store| {
-            store.combine != Combine::Set && self.program.buffers[store.access.buffer].storage.is_row()
+            store.combine != Combine::Set && self.program.buffers[store.access.buffer].storage.is_local()
         });
         loads.chain(met).collect()
     }
@@ -121,7 +121,7 @@ impl<'a> Flow<'a> {
 
     /// Whether earlier stages have written at this position what is read of a row.
     fn is_written(&self, load: &Touch<'_>, stores: &[Touch<'_>]) -> bool {
-        let Storage::Row { outer } = self.program.buffers[load.access.buffer].storage else { return true };
+        let Storage::Local { outer } = self.program.buffers[load.access.buffer].storage else { return true };
         let earlier = stores.iter().filter(|store| {
             store.stage < load.stage && store.combine == Combine::Set && store.access.is_direct()
         });

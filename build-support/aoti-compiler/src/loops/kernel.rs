@@ -55,6 +55,18 @@ impl Stage {
         self.loads().map(|(access, _)| access.buffer)
     }
 
+    /// Buffers whose values it meets: those that it loads, and those that its stores leave something of.
+    pub fn meets(&self) -> impl Iterator<Item = BufferId> + '_ {
+        let kept = self.effects.iter().filter_map(|effect| match effect {
+            // Combining stores read what is there; indirect ones leave most of it as it is.
+            Effect::Store { access, combine, .. } => {
+                (*combine != Combine::Set || !access.is_direct()).then_some(access.buffer)
+            }
+            Effect::Accumulate { .. } => None,
+        });
+        self.reads().chain(kept)
+    }
+
     /// Buffers that are written.
     pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.effects.iter().filter_map(|effect| match effect {
@@ -81,7 +93,7 @@ impl Kernel {
             }
             KernelKind::Convolution(conv) => [std::slice::from_ref(&conv.epilogue), &[]],
             KernelKind::Attention(attention) => [&attention.stages, &[]],
-            KernelKind::Rows(_) | KernelKind::Extern(_) => [&[], &[]],
+            KernelKind::AxisOp(_) | KernelKind::Extern(_) => [&[], &[]],
         };
         first.iter().chain(then)
     }
@@ -103,7 +115,7 @@ impl Kernel {
             }
             KernelKind::Convolution(conv) => [std::slice::from_mut(&mut conv.epilogue), &mut []],
             KernelKind::Attention(attention) => [&mut attention.stages, &mut []],
-            KernelKind::Rows(_) | KernelKind::Extern(_) => [&mut [], &mut []],
+            KernelKind::AxisOp(_) | KernelKind::Extern(_) => [&mut [], &mut []],
         }
     }
 
@@ -114,33 +126,23 @@ impl Kernel {
             KernelKind::MatMul(matmul) => vec![matmul.a.buffer, matmul.b.buffer],
             KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
             KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
-            KernelKind::Rows(rows) => rows.inputs.clone(),
+            KernelKind::AxisOp(rows) => rows.inputs.clone(),
             KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
         };
-        for stage in self.stages() {
-            buffers.extend(stage.reads());
-            for effect in &stage.effects {
-                // Combining stores read what is there; indirect ones leave most of it as it is.
-                if let Effect::Store { access, combine, .. } = effect
-                    && (*combine != Combine::Set || !access.is_direct())
-                {
-                    buffers.push(access.buffer);
-                }
-            }
-        }
+        self.stages().for_each(|stage| buffers.extend(stage.meets()));
         unique(buffers)
     }
 
     /// Buffers of which it keeps one row in a worker, in order of first use.
     pub fn rows(&self, program: &Program) -> Vec<BufferId> {
-        let is_row = |id: &BufferId| matches!(program.buffers[*id].storage, Storage::Row { .. });
-        unique(self.reads().into_iter().chain(self.writes()).filter(is_row).collect())
+        let is_local = |id: &BufferId| matches!(program.buffers[*id].storage, Storage::Local { .. });
+        unique(self.reads().into_iter().chain(self.writes()).filter(is_local).collect())
     }
 
     /// Buffers that are written, in order of first use.
     pub fn writes(&self) -> Vec<BufferId> {
         let mut buffers: Vec<BufferId> = self.stages().flat_map(Stage::writes).collect();
-        if let KernelKind::Rows(rows) = &self.kind {
+        if let KernelKind::AxisOp(rows) = &self.kind {
             buffers.extend(&rows.outputs);
         }
         if let KernelKind::Extern(own) = &self.kind {

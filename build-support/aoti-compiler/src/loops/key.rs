@@ -48,7 +48,7 @@ fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> (String
             | Storage::State(_)
             | Storage::Generator
             | Storage::Temporary => "memory".to_owned(),
-            Storage::Row { outer } => format!("row {outer}"),
+            Storage::Local { outer } => format!("row {outer}"),
         };
         let shape = roles.renamed(&bracketed(&own.shape));
         let _ = writeln!(text, "{role}: {}{shape} {storage}", own.dtype);

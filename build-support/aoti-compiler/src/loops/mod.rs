@@ -61,7 +61,7 @@ pub enum Storage {
     /// The arena, for as long as it is needed.
     Temporary,
     /// A worker's own scratch within one kernel, holding one row; the leading axes that count rows are not stored.
-    Row {
+    Local {
         /// Number of leading axes that are not stored.
         outer: usize,
     },
@@ -69,8 +69,8 @@ pub enum Storage {
 
 impl Storage {
     /// Whether it is inside one kernel.
-    pub fn is_row(self) -> bool {
-        matches!(self, Storage::Row { .. })
+    pub fn is_local(self) -> bool {
+        matches!(self, Storage::Local { .. })
     }
 }
 
@@ -294,9 +294,9 @@ impl MatMul {
 
 /// An operation on rows along one axis of contiguous buffers `[outer, length, inner]`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct RowOperation {
+pub struct AxisKernel {
     /// What is done.
-    pub op: RowOp,
+    pub op: AxisOp,
     /// Element type of the input.
     pub dtype: DType,
     /// Input buffers.
@@ -320,8 +320,10 @@ pub struct Sorting {
     pub run: Option<i64>,
     /// Elements of the runs that are in order already, several of which are one run; nothing is without.
     pub merged: Option<i64>,
-    /// How many of the first of each run are results; all without.
+    /// Where the results of each run end, counted from its first; all are results without.
     pub kept: Option<i64>,
+    /// How many of the first are no results: of whole rows, which processors sort.
+    pub skipped: i64,
 }
 
 impl Sorting {
@@ -329,7 +331,7 @@ impl Sorting {
     pub fn results(&self, length: &Expr) -> Expr {
         match (self.run, self.kept) {
             (_, None) => length.clone(),
-            (None, Some(kept)) => Expr::int(kept),
+            (None, Some(kept)) => Expr::int(kept - self.skipped),
             (Some(run), Some(kept)) => Expr::int(
                 length.as_int().map_or(-1, |length| length / run * kept.min(run) + kept.min(length % run)),
             ),
@@ -337,9 +339,9 @@ impl Sorting {
     }
 }
 
-/// What a [`RowOperation`] does.
+/// What a [`AxisKernel`] does.
 #[derive(Clone, PartialEq, Debug)]
-pub enum RowOp {
+pub enum AxisOp {
     /// Running reduction.
     Scan(ScanOp),
     /// Stable sort: outputs are values and places, those of the row, or of a second input that has places of its own.
@@ -369,7 +371,7 @@ pub enum KernelKind {
     /// Attention.
     Attention(Attention),
     /// Rows.
-    Rows(RowOperation),
+    AxisOp(AxisKernel),
     /// A function of the user's project.
     Extern(ExternKernel),
 }

@@ -69,7 +69,7 @@ fn work(kernel: &Kernel, name: &str) -> String {
         KernelKind::MatMul(_) => "gemm",
         KernelKind::Convolution(_) => "conv",
         KernelKind::Attention(_) => "attention",
-        KernelKind::Rows(_) => "rows",
+        KernelKind::AxisOp(_) => "rows",
         KernelKind::Extern(own) => own.collective().map_or("extern", |own| own.kind.name()),
     };
     format!("{name}_{word}")

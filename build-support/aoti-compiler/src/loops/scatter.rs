@@ -54,7 +54,7 @@ impl Scatter {
         let [stage] = nest.stages.as_slice() else { return None };
         let [Effect::Store { access, value, combine }] = stage.effects.as_slice() else { return None };
         let buffer = &program.buffers[access.buffer];
-        let is_plain = stage.axes.is_empty() && nest.accumulators.is_empty() && !buffer.storage.is_row();
+        let is_plain = stage.axes.is_empty() && nest.accumulators.is_empty() && !buffer.storage.is_local();
         if !is_plain || stage.reads().any(|read| read == access.buffer) {
             return None;
         }

@@ -116,7 +116,7 @@ impl Checker<'_> {
                 self.stage(&kernel.name, &conv.epilogue, &axes, true);
             }
             KernelKind::Attention(own) => self.attention(&kernel.name, own),
-            KernelKind::Rows(_) => {}
+            KernelKind::AxisOp(_) => {}
             KernelKind::Extern(own) => {
                 own.sizes().for_each(|size| self.scope(&kernel.name, size, &BTreeSet::new()));
                 let (operands, results) = match &own.by {

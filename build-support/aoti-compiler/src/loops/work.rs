@@ -4,7 +4,7 @@
 //! small, is not known here.
 
 use super::{
-    Attention, BufferId, Convolution, Effect, Kernel, KernelKind, Nest, Program, RowOp, Stage, Storage, Term,
+    Attention, AxisOp, BufferId, Convolution, Effect, Kernel, KernelKind, Nest, Program, Stage, Storage, Term,
 };
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Count<'_> {
         let mut total = 0.0;
         for (id, elements) in accesses {
             let buffer = &self.program.buffers[*id];
-            if !matches!(buffer.storage, Storage::Row { .. }) {
+            if !matches!(buffer.storage, Storage::Local { .. }) {
                 total += elements.min(self.product(&buffer.shape)?) * buffer.dtype.size() as f64;
             }
         }
@@ -86,18 +86,18 @@ impl Count<'_> {
                 self.written.extend(own.outputs.iter().map(|(buffer, _)| (*buffer, f64::INFINITY)));
                 Some(())
             }
-            KernelKind::Rows(own) => {
+            KernelKind::AxisOp(own) => {
                 let elements = self.product([&own.outer, &own.length, &own.inner])?;
                 let each = match own.op {
-                    RowOp::Scan(_) => 1.0,
-                    RowOp::Matrices(_) => self.size(&own.length)? + self.size(&own.inner)?,
+                    AxisOp::Scan(_) => 1.0,
+                    AxisOp::Matrices(_) => self.size(&own.length)? + self.size(&own.inner)?,
                     // Each number of the state is multiplied for each gate.
-                    RowOp::Recurrent(layer) => {
+                    AxisOp::Recurrent(layer) => {
                         let directions = layer.directions.count() * layer.cell.gates();
                         2.0 * directions as f64 * layer.state() as f64
                     }
-                    RowOp::Fourier(_) => 5.0 * self.size(&own.length)?.max(2.0).log2(),
-                    RowOp::Sort(_) | RowOp::SearchSorted { .. } => self.size(&own.length)?.max(2.0).log2(),
+                    AxisOp::Fourier(_) => 5.0 * self.size(&own.length)?.max(2.0).log2(),
+                    AxisOp::Sort(_) | AxisOp::SearchSorted { .. } => self.size(&own.length)?.max(2.0).log2(),
                 };
                 self.operations += elements * each;
                 own.inputs.iter().for_each(|buffer| self.reads(*buffer, f64::INFINITY));

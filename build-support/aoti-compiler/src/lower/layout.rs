@@ -7,9 +7,9 @@
 use super::attention::Attentions;
 use super::bytes::Bytes;
 use super::element::Element;
-use super::neighbourhood::neighbourhoods;
+use super::layout_cost;
+use super::layout_regions::neighbourhoods;
 use super::realize::count_uses;
-use super::turning;
 use crate::dtype::DType;
 use crate::graph::{Conv, Graph, Node, Op, OpClass, TensorType, ValueId};
 use crate::kernels;
@@ -154,7 +154,7 @@ fn repays_a_copy(graph: &Graph, node: &Node, conv: &Conv, target: &Target) -> bo
     let steps: i64 = conv.stride.iter().product();
     let taps: i64 = taps.iter().product();
     let products = taps * outputs / conv.groups.max(1) / steps.max(1);
-    let all = turning::volume(&graph.ty(node.inputs[0]).shape).saturating_mul(products);
+    let all = layout_cost::volume(&graph.ty(node.inputs[0]).shape).saturating_mul(products);
     // Of one tap, the pixels of a channel are rows of a product already.
     taps > 1
         && products >= REPAYS_A_COPY
@@ -260,7 +260,7 @@ mod tests {
             KernelKind::Nest(_)
             | KernelKind::MatMul(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_)
+            | KernelKind::AxisOp(_)
             | KernelKind::Extern(_) => None,
         });
         places.collect()

@@ -9,11 +9,11 @@ mod copies;
 mod element;
 mod expand;
 mod layout;
-mod neighbourhood;
+mod layout_cost;
+mod layout_regions;
 mod nodes;
 mod realize;
 mod sorting;
-mod turning;
 mod widening;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};

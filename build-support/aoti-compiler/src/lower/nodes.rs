@@ -6,8 +6,9 @@ use super::widening::{is_widening, widens_right};
 use crate::fourier::Fourier;
 use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, Recurrent, ReduceOp, Routine, ValueId};
 use crate::loops::{
-    Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, Elsewhere, ExternKernel,
-    Index, Kernel, KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
+    Access, Accumulator, Axis, AxisKernel, AxisOp, Buffer, BufferId, Channels, Convolution, Effect,
+    Elsewhere, ExternKernel, Index, Kernel, KernelKind, MatMul, MatrixOperand, Nest, Stage, Step, Storage,
+    Term,
 };
 use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
@@ -61,8 +62,10 @@ impl<'a> Scope<'a> {
             Op::Scatter { coords, combine } => self.scatter(node, coords, *combine),
             Op::MatMul => self.matmul(node),
             Op::Conv(conv) => self.convolution(node, conv),
-            Op::Scan { op, axis } => self.rows(node, RowOp::Scan(*op), *axis),
-            Op::Sort { axis, descending, kept } => self.sort(node, *axis, *descending, *kept),
+            Op::Scan { op, axis } => self.rows(node, AxisOp::Scan(*op), *axis),
+            Op::Sort { axis, descending, kept, skipped } => {
+                self.sort(node, *axis, (*descending, *kept, *skipped));
+            }
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::Fourier(fourier) => self.fourier(node, *fourier),
             Op::Recurrent(own) => self.recurrent(node, *own),
@@ -266,11 +269,11 @@ impl<'a> Scope<'a> {
 
     // --- rows ----------------------------------------------------------------------------------------------------
 
-    fn rows(&mut self, node: &'a Node, op: RowOp, axis: usize) {
+    fn rows(&mut self, node: &'a Node, op: AxisOp, axis: usize) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let inputs = vec![self.realize_now(node.inputs[0])];
         let outputs = node.outputs.iter().map(|output| self.new_home(*output)).collect();
-        let operation = RowOperation {
+        let operation = AxisKernel {
             op,
             dtype: ty.dtype,
             inputs,
@@ -279,7 +282,7 @@ impl<'a> Scope<'a> {
             length: ty.shape[axis].clone(),
             inner: Expr::product(&ty.shape[axis + 1..]),
         };
-        self.run_kernel(Some(node), "rows", KernelKind::Rows(operation));
+        self.run_kernel(Some(node), "rows", KernelKind::AxisOp(operation));
     }
 
     fn matrices(&mut self, node: &'a Node, routine: Routine) {
@@ -287,8 +290,8 @@ impl<'a> Scope<'a> {
         let last = ty.rank() - 2;
         let inputs = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
         let outputs = node.outputs.iter().map(|output| self.new_home(*output)).collect();
-        let operation = RowOperation {
-            op: RowOp::Matrices(routine),
+        let operation = AxisKernel {
+            op: AxisOp::Matrices(routine),
             dtype: ty.dtype,
             inputs,
             outputs,
@@ -296,15 +299,15 @@ impl<'a> Scope<'a> {
             length: ty.shape[last].clone(),
             inner: ty.shape[last + 1].clone(),
         };
-        self.run_kernel(Some(node), routine.name(), KernelKind::Rows(operation));
+        self.run_kernel(Some(node), routine.name(), KernelKind::AxisOp(operation));
     }
 
     fn fourier(&mut self, node: &'a Node, fourier: Fourier) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let inputs = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
         let outputs = vec![self.new_home(node.outputs[0])];
-        let operation = RowOperation {
-            op: RowOp::Fourier(fourier),
+        let operation = AxisKernel {
+            op: AxisOp::Fourier(fourier),
             dtype: ty.dtype,
             inputs,
             outputs,
@@ -312,14 +315,14 @@ impl<'a> Scope<'a> {
             length: Expr::int(fourier.length),
             inner: Expr::int(1),
         };
-        self.run_kernel(Some(node), "fourier", KernelKind::Rows(operation));
+        self.run_kernel(Some(node), "fourier", KernelKind::AxisOp(operation));
     }
 
     fn recurrent(&mut self, node: &'a Node, own: Recurrent) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let (steps, batch) = own.steps_and_batch(&ty.shape).expect("a verified graph");
-        let operation = RowOperation {
-            op: RowOp::Recurrent(own),
+        let operation = AxisKernel {
+            op: AxisOp::Recurrent(own),
             dtype: ty.dtype,
             inputs: node.inputs.iter().map(|input| self.realize_now(*input)).collect(),
             outputs: node.outputs.iter().map(|output| self.new_home(*output)).collect(),
@@ -327,7 +330,7 @@ impl<'a> Scope<'a> {
             length: steps.clone(),
             inner: Expr::int(own.hidden),
         };
-        self.run_kernel(Some(node), "recurrent", KernelKind::Rows(operation));
+        self.run_kernel(Some(node), "recurrent", KernelKind::AxisOp(operation));
     }
 
     fn search_sorted(&mut self, node: &'a Node, right: bool) {
@@ -336,8 +339,8 @@ impl<'a> Scope<'a> {
         let last = sorted.rank() - 1;
         let inputs = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
         let outputs = vec![self.new_home(node.outputs[0])];
-        let operation = RowOperation {
-            op: RowOp::SearchSorted { right },
+        let operation = AxisKernel {
+            op: AxisOp::SearchSorted { right },
             dtype: sorted.dtype,
             inputs,
             outputs,
@@ -345,7 +348,7 @@ impl<'a> Scope<'a> {
             length: sorted.shape[last].clone(),
             inner: values.shape[last].clone(),
         };
-        self.run_kernel(Some(node), "search_sorted", KernelKind::Rows(operation));
+        self.run_kernel(Some(node), "search_sorted", KernelKind::AxisOp(operation));
     }
 
     fn external(&mut self, node: &'a Node, name: &str, by: Elsewhere) {

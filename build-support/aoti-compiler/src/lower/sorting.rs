@@ -3,17 +3,22 @@
 use super::Scope;
 use crate::graph::Node;
 use crate::kernels::axis_ops::sorting;
-use crate::loops::{KernelKind, RowOp, RowOperation, Sorting};
+use crate::loops::{AxisKernel, AxisOp, KernelKind, Sorting};
 use crate::symbolic::Expr;
 use crate::target::Target;
 
 impl<'a> Scope<'a> {
     /// On GPUs as many kernels as it takes.
-    pub(super) fn sort(&mut self, node: &'a Node, axis: usize, descending: bool, kept: Option<i64>) {
+    pub(super) fn sort(
+        &mut self,
+        node: &'a Node,
+        axis: usize,
+        (descending, kept, skipped): (bool, Option<i64>, i64),
+    ) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let passes = match self.target {
             Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, kept),
-            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept }],
+            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept, skipped }],
         };
         let places = sorting::places(&ty.shape[axis]);
         let (outer, inner) = (Expr::product(&ty.shape[..axis]), Expr::product(&ty.shape[axis + 1..]));
@@ -27,8 +32,8 @@ impl<'a> Scope<'a> {
                 let values = self.temporary(ty.dtype, shape.clone(), "sorted");
                 vec![values, self.temporary(places, shape, "places")]
             };
-            let operation = RowOperation {
-                op: RowOp::Sort(*pass),
+            let operation = AxisKernel {
+                op: AxisOp::Sort(*pass),
                 dtype: ty.dtype,
                 inputs: inputs.clone(),
                 outputs: outputs.clone(),
@@ -36,7 +41,7 @@ impl<'a> Scope<'a> {
                 length,
                 inner: inner.clone(),
             };
-            self.run_kernel(Some(node), "sort", KernelKind::Rows(operation));
+            self.run_kernel(Some(node), "sort", KernelKind::AxisOp(operation));
             (inputs, length) = (outputs, results);
         }
     }

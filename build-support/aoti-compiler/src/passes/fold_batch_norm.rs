@@ -119,7 +119,7 @@ fn start<'a>(
         return None;
     }
     let constant = graph.constants[*id].clone();
-    if node.op == Op::MatMul && narrower(&constant).is_some() {
+    if node.op == Op::MatMul && narrower(&constant, &|_| true).is_some() {
         // Scaled, its elements would be no longer numbers of a narrower type, as those of quantised weights are.
         return None;
     }

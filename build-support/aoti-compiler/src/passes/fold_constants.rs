@@ -8,7 +8,8 @@ use super::derive;
 use super::rewrite::{everywhere, rewrite};
 use crate::dtype::{Category, DType};
 use crate::graph::{
-    BinaryOp, Constant, Graph, Groups, Node, Op, OpClass, Origin, Output, OutputRole, ValueId,
+    BinaryOp, Builder, Constant, Graph, Groups, Node, Op, OpClass, Origin, Output, OutputRole, TensorType,
+    ValueId,
 };
 use crate::halves::{Bf16, F16};
 use crate::interpret::{Tensor, evaluate};
@@ -44,8 +45,14 @@ fn fold(graph: Graph, growth: u64, is_wanted: fn(&Option<Arc<Groups>>) -> bool) 
     everywhere(graph, &mut |graph, ranges| {
         let mut folded = evaluate_all(graph, growth, is_wanted);
         rewrite(graph, ranges, &mut |rewriter, node| {
-            let Folded { recipe, tensors, groups } = folded.remove(node.outputs.first()?)?;
-            derive::add(&mut rewriter.builder, "", recipe, &tensors, groups)
+            let Folded { recipe, tensors, groups, is_turned } = folded.remove(node.outputs.first()?)?;
+            let own = derive::add(&mut rewriter.builder, "", recipe, &tensors, groups)?;
+            if !is_turned {
+                return Some(own);
+            }
+            let shape = rewriter.builder.shape(node.outputs[0]);
+            let turned = rewriter.builder.view(own[0], &shape, vec![Expr::axis(1), Expr::axis(0)]);
+            Some(vec![turned.ok()?])
         });
     })
 }
@@ -55,6 +62,8 @@ struct Folded {
     recipe: Graph,
     tensors: Vec<Tensor>,
     groups: Option<Arc<Groups>>,
+    /// Whether the tensor is the matrix turned, where that alone has groups.
+    is_turned: bool,
 }
 
 /// Every node to be replaced, by its first output.
@@ -67,34 +76,62 @@ fn evaluate_all(
     let mut results = BTreeMap::new();
     for position in choose(graph, &producers, growth) {
         let node = &graph.nodes[position];
-        let groups = groups(graph, &producers, node).map(Arc::new);
+        let found =
+            factors(graph, &producers, node).and_then(|factors| factors.groups(graph.ty(node.outputs[0])));
+        let is_turned = found.as_ref().is_some_and(|(_, is_turned)| *is_turned);
+        let groups = found.map(|(groups, _)| Arc::new(groups));
         if !is_wanted(&groups) {
             continue;
         }
         let recipe = alone(graph, &producers, node);
+        let recipe = if is_turned { turned(recipe) } else { Some(recipe) };
+        let Some(recipe) = recipe else { continue };
         if let Ok(tensors) = evaluate(&recipe, &[]) {
             let groups = groups.filter(|groups| makes(groups, &tensors[0]));
-            results.insert(node.outputs[0], Folded { recipe, tensors, groups });
+            results.insert(node.outputs[0], Folded { recipe, tensors, groups, is_turned });
         }
     }
     results
 }
 
-/// What a node scales, if that is integers by scales that runs of them share, and no run replaces any of it. Where it only rounds
-/// or reshapes what another one scales, the elements tell whether they are still these.
-fn groups(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Groups> {
+/// What each element of a constant is made of: an integer times a scale, and what is added to that.
+struct Factors {
+    integers: Vec<f64>,
+    /// None where integers are only converted.
+    scales: Option<Vec<f64>>,
+    offsets: Option<Vec<f64>>,
+}
+
+impl Factors {
+    /// The groups of a tensor of this type, and whether they are those of the matrix turned: its columns are where runs are.
+    fn groups(&self, ty: &TensorType) -> Option<(Groups, bool)> {
+        let Some(scales) = &self.scales else { return Some((Groups::plain(&self.integers)?, false)) };
+        let of = |integers: &[f64], scales: &[f64], offsets: Option<&[f64]>| {
+            let either = Groups::with_offsets(integers, scales, offsets);
+            either.or_else(|| Groups::with_offsets(scales, integers, offsets))
+        };
+        if let Some(groups) = of(&self.integers, scales, self.offsets.as_deref()) {
+            return Some((groups, false));
+        }
+        let [rows, columns] = ty.shape.as_slice() else { return None };
+        let size = |size: &Expr| size.as_int().and_then(|size| usize::try_from(size).ok());
+        let (rows, columns) = (size(rows)?, size(columns)?);
+        let turn = |of: &[f64]| -> Vec<f64> {
+            (0..columns).flat_map(|column| (0..rows).map(move |row| of[row * columns + column])).collect()
+        };
+        if self.integers.len() != rows * columns || scales.len() != rows * columns {
+            return None;
+        }
+        let offsets = self.offsets.as_deref().map(turn);
+        of(&turn(&self.integers), &turn(scales), offsets.as_deref()).map(|groups| (groups, true))
+    }
+}
+
+/// What a node scales, if that is integers by scales that no run replaces any of. Where it only rounds or reshapes what another one
+/// scales, the elements tell whether they are still these.
+fn factors(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Factors> {
     let dtype = graph.ty(node.outputs[0]).dtype;
     if dtype != DType::F32 && !dtype.is_half() {
-        return None;
-    }
-    let mut node = node;
-    while matches!(node.op, Op::View(_))
-        || (node.op == Op::Cast && graph.ty(node.inputs[0]).dtype.category() == Category::Float)
-    {
-        node = &graph.nodes[producers[node.inputs[0].index()]?];
-    }
-    let is_converted = node.op == Op::Cast && graph.ty(node.inputs[0]).dtype.category() == Category::Int;
-    if node.op != Op::Binary(BinaryOp::Mul) && !is_converted {
         return None;
     }
     let factor = |value: ValueId| {
@@ -102,24 +139,65 @@ fn groups(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Option<Gro
         let is_final = recipe.constants.values().all(Constant::is_fixed);
         is_final.then(|| evaluate(&recipe, &[]).ok()).flatten().map(|tensors| tensors[0].to_f64())
     };
-    let a = factor(node.inputs[0])?;
-    if is_converted {
-        return Groups::plain(&a);
+    let node = behind_views(graph, producers, node)?;
+    if node.op == Op::Cast {
+        return Some(Factors { integers: factor(node.inputs[0])?, scales: None, offsets: None });
     }
-    let b = factor(node.inputs[1])?;
-    Groups::of(&a, &b).or_else(|| Groups::of(&b, &a))
+    if node.op == Op::Binary(BinaryOp::Mul) {
+        let [a, b] = [factor(node.inputs[0])?, factor(node.inputs[1])?];
+        return Some(Factors { integers: a, scales: Some(b), offsets: None });
+    }
+    let sign = match node.op {
+        Op::Binary(BinaryOp::Add) => 1.0,
+        Op::Binary(BinaryOp::Sub) => -1.0,
+        _ => return None,
+    };
+    let product = |value: ValueId| {
+        let node = behind_views(graph, producers, &graph.nodes[producers[value.index()]?])?;
+        (node.op == Op::Binary(BinaryOp::Mul)).then_some(node)
+    };
+    let (scaled, offset) = match product(node.inputs[0]) {
+        Some(scaled) => (scaled, node.inputs[1]),
+        None if sign > 0.0 => (product(node.inputs[1])?, node.inputs[0]),
+        None => return None,
+    };
+    let offsets = factor(offset)?.into_iter().map(|number| number * sign).collect();
+    let [a, b] = [factor(scaled.inputs[0])?, factor(scaled.inputs[1])?];
+    Some(Factors { integers: a, scales: Some(b), offsets: Some(offsets) })
+}
+
+/// The node behind views and conversions between floats.
+fn behind_views<'g>(graph: &'g Graph, producers: &[Option<usize>], mut node: &'g Node) -> Option<&'g Node> {
+    while matches!(node.op, Op::View(_))
+        || (node.op == Op::Cast && graph.ty(node.inputs[0]).dtype.category() == Category::Float)
+    {
+        node = &graph.nodes[producers[node.inputs[0].index()]?];
+    }
+    let is_other_cast = node.op == Op::Cast && graph.ty(node.inputs[0]).dtype.category() != Category::Int;
+    (!is_other_cast).then_some(node)
+}
+
+/// A graph of one matrix that makes it turned.
+fn turned(mut recipe: Graph) -> Option<Graph> {
+    let value = recipe.outputs.pop()?.value;
+    let ranges = recipe.ranges();
+    let mut builder = Builder::resume(recipe, ranges);
+    let shape: Vec<Expr> = builder.shape(value).into_iter().rev().collect();
+    let own = builder.view(value, &shape, vec![Expr::axis(1), Expr::axis(0)]).ok()?;
+    builder.output("", own, OutputRole::User);
+    Some(builder.finish())
 }
 
 /// Whether a tensor's elements are what is made of these groups.
 fn makes(groups: &Groups, tensor: &Tensor) -> bool {
-    let made = groups.integers.iter().enumerate().map(|(at, integer)| {
-        let product = f32::from(*integer) * groups.scales[at / groups.run];
+    let made = (0..groups.integers.len()).map(|at| {
+        let element = groups.element(at);
         if tensor.dtype() == DType::F16 {
-            F16::from_f32(product).to_f32()
+            F16::from_f32(element).to_f32()
         } else if tensor.dtype() == DType::Bf16 {
-            Bf16::from_f32(product).to_f32()
+            Bf16::from_f32(element).to_f32()
         } else {
-            product
+            element
         }
     });
     let elements = tensor.to_f64();

@@ -9,7 +9,7 @@
 use super::rewrite::{everywhere, rewrite};
 use super::{dce, optimize};
 use crate::dtype::{DType, bytes_of};
-use crate::fourier::{Form, Fourier, Plan, Way};
+use crate::fourier::{FftMethod, Form, Fourier, Plan};
 use crate::graph::{BinaryOp, Builder, Constant, Graph, Node, Op, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 use crate::target::Target;
@@ -26,7 +26,7 @@ type Built<T = ValueId> = Result<T, ShapeError>;
 fn is_of_products(fourier: &Fourier, dtype: DType, target: &Target) -> bool {
     match target {
         Target::Gpu(_) => true,
-        Target::Cpu(_) => Plan::of(fourier, dtype).way == Way::Product,
+        Target::Cpu(_) => Plan::of(fourier, dtype).way == FftMethod::Matrix,
     }
 }
 

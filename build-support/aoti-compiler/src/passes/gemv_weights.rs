@@ -8,6 +8,7 @@
 use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::DType;
+use crate::float8::Float8;
 use crate::graph::{Builder, Constant, ConstantSource, Graph, Node, Op, OutputRole, ValueId};
 use crate::interpret::{Tensor, cast};
 use crate::symbolic::Expr;
@@ -54,17 +55,20 @@ pub(super) fn is_worth_bytes(elements: i64) -> bool {
     elements >= LEAST_ELEMENTS
 }
 
-/// The type that a constant is better stored in: a narrower one that holds all its elements.
-pub(super) fn narrower(constant: &Constant) -> Option<DType> {
+/// The type that a constant is better stored in: a narrower one that holds all its elements, among those that can be read.
+pub(super) fn narrower(constant: &Constant, is_readable: &dyn Fn(DType) -> bool) -> Option<DType> {
     if !is_worth_it(constant) {
         return None;
     }
     match &constant.source {
         ConstantSource::Fixed => {
             let fits = |narrow: &DType| holds_elements(*narrow, constant);
-            narrower_types(constant.dtype).iter().copied().find(fits)
+            let types = narrower_types(constant.dtype).iter().copied();
+            types.filter(|narrow| is_readable(*narrow)).find(fits)
         }
-        ConstantSource::Derived { recipe, output } => Some(recipe.ty(widened(recipe, *output)?).dtype),
+        ConstantSource::Derived { recipe, output } => {
+            Some(recipe.ty(widened(recipe, *output)?).dtype).filter(|narrow| is_readable(*narrow))
+        }
         ConstantSource::Weight => None,
     }
 }
@@ -74,7 +78,7 @@ fn narrower_types(dtype: DType) -> &'static [DType] {
     use DType::*;
     match dtype {
         F64 => &[I8, U8, Bf16, F16, F32],
-        F32 => &[I8, U8, Bf16, F16],
+        F32 => &[I8, U8, F8(Float8::E4M3Fn), F8(Float8::E5M2), Bf16, F16],
         F16 | Bf16 | I16 => &[I8, U8],
         I32 | I64 => &[I8, U8, I16],
         Bool | U8 | I8 | U16 | U32 | U64 | F8(_) => &[],
@@ -152,7 +156,7 @@ impl Weight {
         // Panels are of a matrix that is the same in every batch.
         let is_readable =
             in_order || view.as_ref().map_or(constant.sizes.len() == 2, |(own, _)| is_matrix(own));
-        let narrow = narrower(&constant).filter(|own| is_readable && target.widens(rows, dtype, *own));
+        let narrow = narrower(&constant, &|own| is_readable && target.widens(rows, dtype, own));
         (turns || narrow.is_some()).then_some(Weight { path, constant, wide: dtype, view, narrow, turns })
     }
 

@@ -7,11 +7,13 @@
 use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::graph::{
-    BinaryOp, Builder, Constant, ConstantId, Graph, Node, Op, OpClass, OriginId, OutputRole, ValueId,
+    BinaryOp, Builder, Constant, ConstantId, Graph, Groups, Node, Op, OpClass, OriginId, OutputRole, ValueId,
 };
+use crate::interpret::evaluate;
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Joins products of one left operand with constants.
 pub fn merge_matmuls(graph: Graph) -> Graph {
@@ -45,6 +47,8 @@ struct Shape {
     /// The view of the product's result that spreads its rows over several axes, and its sizes but the last.
     rows: Option<(Vec<Expr>, Vec<Expr>)>,
     is_shifted: bool,
+    /// Whether weights are numbers of a few bits, which are read as they are: joined with others they would be wider.
+    has_groups: bool,
 }
 
 /// One product with what is added to it.
@@ -101,9 +105,7 @@ impl Uses<'_> {
             return below.is_none().then(|| (id, Some(coords.clone())));
         }
         let Op::Constant(id) = node.op else { return None };
-        // Numbers of a few bits are read as they are: joined weights would be wider.
-        let groups = self.graph.constants[id].groups.as_ref();
-        groups.is_none_or(|groups| !groups.is_scaled()).then_some((id, None))
+        Some((id, None))
     }
 
     /// The only node that reads a value, if it is no output.
@@ -137,7 +139,12 @@ impl Uses<'_> {
         if shift.is_some() {
             end = self.only_reader(end)?.outputs[0];
         }
-        let shape = Shape { weight: view, rows, is_shifted: shift.is_some() };
+        let has_groups =
+            self.graph.constants[weight].groups.as_ref().is_some_and(|groups| groups.is_scaled());
+        if has_groups && axis != 0 {
+            return None;
+        }
+        let shape = Shape { weight: view, rows, is_shifted: shift.is_some(), has_groups };
         let member = Member { weight, axis, shift, columns, end, origin: node.origin };
         (self.is_read_in_place(end) && !self.could_be_epilogues(end)).then_some((shape, member))
     }
@@ -253,10 +260,15 @@ fn side_by_side(builder: &mut Builder, constants: &[ConstantId], axis: usize) ->
         "" => String::new(),
         name => format!("{name}.joined"),
     };
+    let groups: Option<Vec<&Groups>> = constants.iter().map(|constant| constant.groups.as_deref()).collect();
+    let is_scaled = constants.iter().flat_map(|constant| &constant.groups).any(|groups| groups.is_scaled());
+    let groups = if is_scaled { Some(Arc::new(Groups::joined(&groups?)?)) } else { None };
     let mut recipe = Builder::new("");
     let parts: Option<Vec<ValueId>> =
-        constants.into_iter().map(|constant| recipe.constant(constant).ok()).collect();
+        constants.iter().map(|constant| recipe.constant(constant.clone()).ok()).collect();
     let whole = recipe.cat(&parts?, axis).ok()?;
     recipe.output("", whole, OutputRole::User);
-    derive::derive(builder, &name, recipe.finish())?.into_iter().next()
+    let recipe = recipe.finish();
+    let tensors = evaluate(&recipe, &[]).ok()?;
+    derive::add(builder, &name, recipe, &tensors, groups)?.into_iter().next()
 }

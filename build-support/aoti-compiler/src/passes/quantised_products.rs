@@ -16,7 +16,8 @@ use crate::target::templates::{WORD, has_byte_template, is_depthwise};
 /// Computes products of dequantised bytes in integers.
 pub fn quantised_products(graph: Graph) -> Graph {
     let is_quantised = |graph: &Graph| {
-        graph.nodes.iter().any(|node| node.op == Op::Cast && is_byte(graph.ty(node.inputs[0]).dtype))
+        let of_bytes = |dtype: DType| is_byte(dtype) || matches!(dtype, DType::F8(_));
+        graph.nodes.iter().any(|node| node.op == Op::Cast && of_bytes(graph.ty(node.inputs[0]).dtype))
     };
     if !is_quantised(&graph) {
         return graph;
@@ -57,7 +58,7 @@ fn product(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
     let (left, right) = (node.inputs[0], node.inputs[1]);
     let b = &mut rewriter.builder;
     if !is_small_constant(b, right) {
-        return None;
+        return product_with_float8(b, node);
     }
     if !is_dequantised(b, left) {
         return product_with_integers(b, node);
@@ -97,6 +98,52 @@ fn product_with_integers(b: &mut Builder, node: &Node) -> Option<ValueId> {
     let weights = b.cast(right.integers, DType::F32);
     let sums = b.matmul(node.inputs[0], weights).ok()?;
     rescaled(b, node, [None, Some(scale)], sums).ok()
+}
+
+/// The same for a right operand of 8-bit floats.
+fn product_with_float8(b: &mut Builder, node: &Node) -> Option<ValueId> {
+    if node.op != Op::MatMul || !b.ty(node.inputs[1]).numel().as_int().is_some_and(is_worth_bytes) {
+        return None;
+    }
+    let right = scaled_float8(b, node.inputs[1])?;
+    let depth = b.rank(node.inputs[1]) - 2;
+    let scale = right.scale.filter(|scale| !differs(b, *scale, depth))?;
+    let sums = b.matmul(node.inputs[0], right.integers).ok()?;
+    rescaled(b, node, [None, Some(scale)], sums).ok()
+}
+
+/// An operand of 8-bit floats that no run replaces, converted, and its scale. Adds nodes only.
+fn scaled_float8(b: &mut Builder, value: ValueId) -> Option<Scaled> {
+    let node = b.producer(value)?.clone();
+    if let Op::View(coords) = &node.op {
+        return viewed(b, value, coords, scaled_float8);
+    }
+    if node.op == Op::Binary(BinaryOp::Mul) && b.dtype(value) == DType::F32 {
+        let own = scaled_float8(b, node.inputs[0])?;
+        return own.scale.is_none().then_some(Scaled { scale: Some(node.inputs[1]), ..own });
+    }
+    let from = *node.inputs.first()?;
+    let widens = node.op == Op::Cast && b.dtype(value) == DType::F32 && matches!(b.dtype(from), DType::F8(_));
+    let Op::Constant(id) = b.producer(from)?.op else { return None };
+    (widens && b.graph().constants[id].is_fixed()).then_some(Scaled { integers: value, scale: None })
+}
+
+/// What a view shows of what is split so.
+fn viewed(
+    b: &mut Builder,
+    value: ValueId,
+    coords: &[Expr],
+    split: fn(&mut Builder, ValueId) -> Option<Scaled>,
+) -> Option<Scaled> {
+    let from = b.producer(value)?.inputs[0];
+    let own = split(b, from)?;
+    let shape = b.shape(value);
+    let mut seen = |value: ValueId| b.view(value, &shape, coords.to_vec()).ok();
+    let scale = match own.scale {
+        Some(scale) => Some(seen(scale)?),
+        None => None,
+    };
+    Some(Scaled { integers: seen(own.integers)?, scale })
 }
 
 /// Sums of integers times the scales of both operands.
@@ -201,14 +248,7 @@ fn is_dequantised(b: &Builder, value: ValueId) -> bool {
 fn scaled(b: &mut Builder, value: ValueId) -> Option<Scaled> {
     let node = b.producer(value)?.clone();
     if let Op::View(coords) = &node.op {
-        let own = scaled(b, node.inputs[0])?;
-        let shape = b.shape(value);
-        let mut seen = |value: ValueId| b.view(value, &shape, coords.clone()).ok();
-        let scale = match own.scale {
-            Some(scale) => Some(seen(scale)?),
-            None => None,
-        };
-        return Some(Scaled { integers: seen(own.integers)?, scale });
+        return viewed(b, value, coords, scaled);
     }
     if node.op == Op::Binary(BinaryOp::Mul) && b.dtype(value) == DType::F32 {
         let own = scaled(b, node.inputs[0])?;

@@ -120,18 +120,13 @@ pub(super) fn scratch_text(program: &Program, kernel: KernelId) -> String {
 
 /// Pieces of memory that a run allocates.
 pub(super) fn count(actions: &[Action]) -> usize {
-    let own = |action: &Action| match action {
-        Action::Allocate(Allocate { late, .. }) => late.as_u32() as usize + 1,
-        Action::If { then: first, otherwise: second, .. }
-        | Action::Loop { condition: first, body: second, .. } => count(first).max(count(second)),
-        Action::Call(_)
-        | Action::Launch(_)
-        | Action::Exchange(_)
-        | Action::Read(_)
-        | Action::Assert(_)
-        | Action::Free(_) => 0,
-    };
-    actions.iter().map(own).max().unwrap_or(0)
+    let mut count = 0;
+    Action::walk(actions, &mut |action| {
+        if let Action::Allocate(Allocate { late, .. }) = action {
+            count = count.max(late.as_u32() as usize + 1);
+        }
+    });
+    count
 }
 
 /// Symbols that an amount of memory depends on.

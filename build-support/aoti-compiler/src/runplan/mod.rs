@@ -12,6 +12,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod verify;
 pub(crate) mod weights;
 
 pub use plan::of_schedule;
@@ -186,7 +187,7 @@ pub struct Launch {
     /// Bytes of shared memory beyond those that the kernel declares.
     pub shared: Expr,
     /// Whether each multiprocessor has one block at most, which then does the work of several.
-    pub stays: bool,
+    pub persistent: bool,
     /// Which of the launches of its kernel it is.
     pub part: LaunchPart,
     /// Maps of tensors, which the kernel is given before its tensors.
@@ -220,7 +221,7 @@ pub struct Product {
     /// The left operand, the right one and the results, all of one type.
     pub matrices: [Pointer; 3],
     /// Elements between their rows; between the columns of those that are turned.
-    pub pitches: [i64; 3],
+    pub leading: [i64; 3],
     /// Whether columns of each operand lie side by side rather than rows.
     pub turned: [bool; 2],
     /// Whether `f32` may be rounded to TF32.
@@ -380,21 +381,33 @@ impl RunPlan {
     /// The products that a library may be asked for, in the order of their numbers.
     pub(crate) fn products(&self) -> impl Iterator<Item = &Product> {
         let mut all = Vec::new();
-        products_of(&self.actions, &mut all);
+        Action::walk(&self.actions, &mut |action| {
+            if let Action::Launch(launch) = action {
+                all.extend(launch.product.as_deref());
+            }
+        });
         all.into_iter()
     }
 
     /// The failures of which a function says more than is known here, and where it does.
     pub(crate) fn reports(&self) -> Vec<(FailureId, &Pointer)> {
         let mut all = Vec::new();
-        reports_of(&self.actions, &mut all);
+        Action::walk(&self.actions, &mut |action| {
+            if let Action::Assert(Assert { condition: Condition::Succeeded(report), failure }) = action {
+                all.push((*failure, report));
+            }
+        });
         all
     }
 
     /// What ranks compute together.
     pub(crate) fn exchanges(&self) -> Vec<&Exchange> {
         let mut all = Vec::new();
-        exchanges_of(&self.actions, &mut all);
+        Action::walk(&self.actions, &mut |action| {
+            if let Action::Exchange(own) = action {
+                all.push(own);
+            }
+        });
         all
     }
 
@@ -404,74 +417,7 @@ impl RunPlan {
         for check in &self.checks {
             symbols[check.failure] = check.holds.condition.symbols().into_iter().collect();
         }
-        failures_of(&self.actions, &mut symbols);
-        symbols
-    }
-}
-
-fn products_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Product>) {
-    for action in actions {
-        match action {
-            Action::Launch(launch) => all.extend(launch.product.as_deref()),
-            Action::If { then: first, otherwise: second, .. }
-            | Action::Loop { condition: first, body: second, .. } => {
-                products_of(first, all);
-                products_of(second, all);
-            }
-            Action::Call(_)
-            | Action::Exchange(_)
-            | Action::Read(_)
-            | Action::Assert(_)
-            | Action::Allocate(_)
-            | Action::Free(_) => {}
-        }
-    }
-}
-
-fn exchanges_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Exchange>) {
-    for action in actions {
-        match action {
-            Action::Exchange(own) => all.push(own),
-            Action::If { then: first, otherwise: second, .. }
-            | Action::Loop { condition: first, body: second, .. } => {
-                exchanges_of(first, all);
-                exchanges_of(second, all);
-            }
-            Action::Call(_)
-            | Action::Launch(_)
-            | Action::Read(_)
-            | Action::Assert(_)
-            | Action::Allocate(_)
-            | Action::Free(_) => {}
-        }
-    }
-}
-
-fn reports_of<'a>(actions: &'a [Action], all: &mut Vec<(FailureId, &'a Pointer)>) {
-    for action in actions {
-        match action {
-            Action::Assert(Assert { condition: Condition::Succeeded(report), failure }) => {
-                all.push((*failure, report));
-            }
-            Action::If { then: first, otherwise: second, .. }
-            | Action::Loop { condition: first, body: second, .. } => {
-                reports_of(first, all);
-                reports_of(second, all);
-            }
-            Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Sizes(_), .. })
-            | Action::Call(_)
-            | Action::Launch(_)
-            | Action::Exchange(_)
-            | Action::Read(_)
-            | Action::Allocate(_)
-            | Action::Free(_) => {}
-        }
-    }
-}
-
-fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Symbol>>) {
-    for action in actions {
-        match action {
+        Action::walk(&self.actions, &mut |action| match action {
             Action::Read(read) => symbols[read.failure] = vec![read.symbol],
             Action::Allocate(Allocate { bytes, failure, .. }) => {
                 let mut about = BTreeSet::new();
@@ -481,19 +427,29 @@ fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Sym
             Action::Assert(Assert { condition: Condition::Sizes(guard), failure }) => {
                 symbols[*failure] = guard.condition.symbols().into_iter().collect();
             }
-            Action::If { then, otherwise, .. } => {
-                failures_of(then, symbols);
-                failures_of(otherwise, symbols);
-            }
-            Action::Loop { condition, body, .. } => {
-                failures_of(condition, symbols);
-                failures_of(body, symbols);
-            }
             Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Succeeded(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
             | Action::Exchange(_)
-            | Action::Free(_) => {}
+            | Action::Free(_)
+            | Action::If { .. }
+            | Action::Loop { .. } => {}
+        });
+        symbols
+    }
+}
+
+impl Action {
+    /// Calls `visit` with every action of a list, outer ones before what is inside them.
+    pub(crate) fn walk<'a>(actions: &'a [Action], visit: &mut dyn FnMut(&'a Action)) {
+        for action in actions {
+            visit(action);
+            if let Action::If { then: first, otherwise: second, .. }
+            | Action::Loop { condition: first, body: second, .. } = action
+            {
+                Action::walk(first, visit);
+                Action::walk(second, visit);
+            }
         }
     }
 }

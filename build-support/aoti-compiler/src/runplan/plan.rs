@@ -6,6 +6,7 @@ mod elsewhere;
 use super::{
     Action, Allocate, Assert, Call, Check, Condition, Exchange, Expanded, FailureId, InitialState,
     KernelFacts, Launch, LaunchPart, Map, Place, Pointer, Product, Read, RunPlan, Written, late,
+    verify::verify,
 };
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
@@ -32,6 +33,14 @@ pub(crate) struct Planned {
     placements: IndexMap<(ConstantId, Form), u64>,
 }
 
+impl Planned {
+    /// Whether a constant in some form is at an offset in what a model makes of its weights.
+    pub(super) fn is_expanded_at(&self, offset: u64) -> bool {
+        let mut placements = self.placements.iter();
+        placements.any(|((_, form), own)| matches!(form, Form::Expanded(_)) && *own == offset)
+    }
+}
+
 /// Plans the run of a schedule.
 pub(crate) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
     plan_with(schedule, ranges, Layout::default())
@@ -40,6 +49,16 @@ pub(crate) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
 /// Plans the run of a schedule. Its constants go into the weights behind those that
 /// are there.
 pub(crate) fn plan_with(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
+    let planned = unverified(schedule, ranges, layout);
+    if cfg!(debug_assertions) {
+        let findings = verify(schedule, &planned);
+        assert!(findings.is_empty(), "planning made a malformed run:\n{}", findings.join("\n"));
+    }
+    planned
+}
+
+/// The plan as it is made.
+pub(super) fn unverified(schedule: &Schedule, ranges: &RangeTable, layout: Layout) -> Planned {
     let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
         schedule,
@@ -257,7 +276,7 @@ impl Planner<'_> {
                 grid: [launch.grid.clone(), Expr::int(1), Expr::int(1)],
                 block: [u32::try_from(launch.threads).expect("blocks have at most 1024 threads"), 1, 1],
                 shared: launch.shared.clone(),
-                stays: launch.persistent,
+                persistent: launch.persistent,
                 part,
                 maps: launch.maps.iter().map(|own| self.map(id, own)).collect(),
                 product: self.product(id).map(Box::new),
@@ -306,10 +325,10 @@ impl Planner<'_> {
             | Place::Late(_) => unreachable!("what a library adds is weights"),
         });
         let workspace = self.workspace();
-        let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
+        let (leading, turned) = ([a.leading, b.leading, result.leading], [a.turned, b.turned]);
         let number = self.products;
         self.products += 1;
-        Some(Product { number, sizes, matrices, pitches, turned, rounded, relu, bias, workspace })
+        Some(Product { number, sizes, matrices, leading, turned, rounded, relu, bias, workspace })
     }
 
     /// Memory behind the arena's buffers, for scratch on a device, a library, or the report of an error: kernels run one after
@@ -320,7 +339,7 @@ impl Planner<'_> {
     }
 
     fn facts(&mut self, kernel: &Kernel) -> KernelFacts {
-        let stored = |id: &BufferId| !matches!(self.program.buffers[*id].storage, Storage::Row { .. });
+        let stored = |id: &BufferId| !matches!(self.program.buffers[*id].storage, Storage::Local { .. });
         let written: Vec<BufferId> = kernel.writes().into_iter().filter(stored).collect();
         let mut outputs = Vec::new();
         for id in written {
@@ -350,7 +369,7 @@ impl Planner<'_> {
             Storage::Constant(constant) => self.constant(constant, form),
             // A temporary that no step touches has no place of its own, and nobody reads it.
             Storage::Temporary => Place::Arena(self.memory.offsets.get(&id).cloned().unwrap_or_default()),
-            Storage::Row { .. } => unreachable!("rows live inside their kernel"),
+            Storage::Local { .. } => unreachable!("rows live inside their kernel"),
         };
         Pointer { dtype: buffer.dtype, place, start: Expr::int(0) }
     }

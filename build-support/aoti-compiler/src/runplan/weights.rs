@@ -117,10 +117,10 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         DType::F16 => pack::Storage::F16,
         DType::Bf16 => pack::Storage::Bf16,
         DType::F64 => pack::Storage::F64,
-        DType::I8 | DType::I16 | DType::I32 | DType::I64 => pack::Storage::Integers(constant.dtype.size()),
-        DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::F8(_) | DType::F32 => {
-            pack::Storage::F32
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::F8(_) => {
+            pack::Storage::Integers(constant.dtype.size())
         }
+        DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::F32 => pack::Storage::F32,
     };
     let source = |offset, row_stride, col_stride| pack::Source {
         bytes: &constant.data,

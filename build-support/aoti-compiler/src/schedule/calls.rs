@@ -86,7 +86,7 @@ impl Call {
 fn buffers(program: &Program, kernel: &Kernel) -> Vec<BufferId> {
     let mut all = Vec::new();
     for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
-        if !program.buffers[buffer].storage.is_row() && !all.contains(&buffer) {
+        if !program.buffers[buffer].storage.is_local() && !all.contains(&buffer) {
             all.push(buffer);
         }
     }
@@ -126,7 +126,7 @@ fn starts(
         operands(kernel).into_iter().map(|placed| (placed.operand.buffer, &placed.operand.offset));
     let accesses = kernel.stages().flat_map(|stage| stage.accesses());
     for (buffer, offset) in of_operands.chain(accesses.map(|access| (access.buffer, &access.offset))) {
-        if !whole.contains(&buffer) && !program.buffers[buffer].storage.is_row() {
+        if !whole.contains(&buffer) && !program.buffers[buffer].storage.is_local() {
             let size = i64::try_from(program.buffers[buffer].dtype.size()).expect("elements are small");
             let step = (bytes / size).max(1);
             offsets.entry(buffer).or_default().push(outside_loops(offset, step));
@@ -196,11 +196,11 @@ fn sizes(program: &Program, kernel: &Kernel) -> Vec<Symbol> {
                 [&operand.offset, &operand.row_stride, &operand.column_stride].into_iter().for_each(&mut add);
             }
         }
-        KernelKind::Rows(rows) => [&rows.outer, &rows.length, &rows.inner].into_iter().for_each(&mut add),
+        KernelKind::AxisOp(rows) => [&rows.outer, &rows.length, &rows.inner].into_iter().for_each(&mut add),
         KernelKind::Extern(own) => own.sizes().for_each(&mut add),
     }
     for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
-        if let Storage::Row { outer } = program.buffers[buffer].storage {
+        if let Storage::Local { outer } = program.buffers[buffer].storage {
             program.buffers[buffer].shape[outer..].iter().for_each(|size| size.collect_symbols(&mut all));
         }
     }

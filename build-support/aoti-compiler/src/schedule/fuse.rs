@@ -3,11 +3,11 @@
 
 use super::align::align;
 use super::axes::rebuild;
-use super::follow::follow;
-use super::inhabited::Inhabited;
-use super::joints::{Case, FusionChoice};
+use super::fusion_choice::{Case, FusionChoice};
 use super::merge::{append, store_site};
+use super::non_empty::Inhabited;
 use super::positions::{check_positions, reads_alike};
+use super::reorder::reordered;
 use super::rows;
 use super::turn::onto_rows;
 use super::{Explanation, Refusal};
@@ -173,12 +173,12 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion<'_>) -> bool {
 
 /// Whether two kernels that may become one do, as a record says or as is thought to be better.
 fn agree(case: &Case<'_>, questions: &mut Decisions) -> Result<(), Refusal> {
-    let (joints, answers) = case.answers();
+    let (fusion_choice, answers) = case.answers();
     let recorded = answers.and_then(|answers| {
         let key = TuningKey::with_sizes(case.program, &[case.producer, case.consumer.0], case.target);
         questions.ask(key, answers, || format!("{} + {}", case.producer.name, case.consumer.0.name))
     });
-    match (joints[recorded.unwrap_or(0)], recorded) {
+    match (fusion_choice[recorded.unwrap_or(0)], recorded) {
         (FusionChoice::Fuse, _) => Ok(()),
         (FusionChoice::Separate, None) => Err(Refusal::LosesParallelism),
         (FusionChoice::Separate, Some(_)) => Err(Refusal::Measured),
@@ -271,7 +271,7 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
         KernelKind::MatMul(matmul) if shares => {
             let mut matmul = matmul.clone();
             // Rows of results may lie anywhere, as those of a head do between those of the others.
-            let turned = follow(consumer, &matmul.epilogue, &matmul.axes, ranges)
+            let turned = reordered(consumer, &matmul.epilogue, &matmul.axes, ranges)
                 .filter(|turned| stores_rows(turned, &matmul.axes));
             let consumer = turned.as_ref().unwrap_or(consumer);
             fuse_epilogue(&matmul.axes, &mut matmul.epilogue, consumer, ranges)?;
@@ -282,7 +282,7 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
             // What is written with channels first is computed where they are last.
             let turned = match conv.output_channels {
                 Channels::First => None,
-                Channels::Last => follow(consumer, &conv.epilogue, &conv.axes, ranges),
+                Channels::Last => reordered(consumer, &conv.epilogue, &conv.axes, ranges),
             };
             let consumer = turned.as_ref().unwrap_or(consumer);
             fuse_epilogue(&conv.axes, &mut conv.epilogue, consumer, ranges)?;
@@ -291,7 +291,7 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
         KernelKind::Attention(attention) if shares => {
             let mut attention = attention.clone();
             // Its template writes rows of columns wherever they are.
-            let turned = follow(consumer, &attention.stages[1], &attention.axes, ranges);
+            let turned = reordered(consumer, &attention.stages[1], &attention.axes, ranges);
             let consumer = turned.as_ref().unwrap_or(consumer);
             fuse_epilogue(&attention.axes, &mut attention.stages[1], consumer, ranges)?;
             Ok(KernelKind::Attention(attention))
@@ -299,7 +299,7 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
         KernelKind::MatMul(_)
         | KernelKind::Convolution(_)
         | KernelKind::Attention(_)
-        | KernelKind::Rows(_)
+        | KernelKind::AxisOp(_)
         | KernelKind::Extern(_) => Err(Refusal::Kind),
     }
 }

@@ -13,6 +13,7 @@ mod symbolic;
 mod workspace;
 
 pub use late::{Late, LateId, is_late, is_late_scratch, is_of_data};
+pub(crate) use workspace::{LIBRARY_BYTES, REPORT_BYTES};
 
 use crate::graph::{SymbolInfo, extremes_of};
 use crate::kernels::{Scratch, Selection};
@@ -43,17 +44,17 @@ pub struct MemoryPlan {
 
 /// From the first write to the last use, in positions of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Life {
+struct LiveRange {
     from: usize,
     to: usize,
 }
 
-impl Life {
-    fn meets(self, other: Life) -> bool {
+impl LiveRange {
+    fn meets(self, other: LiveRange) -> bool {
         self.from <= other.to && other.from <= self.to
     }
 
-    fn contains(self, other: Life) -> bool {
+    fn contains(self, other: LiveRange) -> bool {
         self.from <= other.from && other.to <= self.to
     }
 }
@@ -94,7 +95,7 @@ pub fn least_arena(
     value_of: &dyn Fn(Symbol) -> Option<i64>,
 ) -> Option<i64> {
     let Buffers { sized, .. } = buffers(program, ranges, target);
-    let fixed = sized.iter().map(|buffer| Some((buffer.id, buffer.life, buffer.bytes.evaluate(value_of)?)));
+    let fixed = sized.iter().map(|buffer| Some((buffer.id, buffer.live, buffer.bytes.evaluate(value_of)?)));
     Some(alive_at_once(&fixed.collect::<Option<Vec<_>>>()?))
 }
 
@@ -110,10 +111,10 @@ struct Buffers {
 
 fn buffers(program: &Program, ranges: &dyn Ranges, target: &Target) -> Buffers {
     let alignment = target.alignment();
-    let mut lives = lives(program);
-    let homes = reuse::share(program, &mut lives, target);
+    let mut live_ranges = live_ranges(program);
+    let homes = reuse::share(program, &mut live_ranges, target);
     let (mut sized, mut late) = (Vec::new(), Vec::new());
-    for (id, life) in lives {
+    for (id, live) in live_ranges {
         let buffer = &program.buffers[id];
         if late::is_late_buffer(program, id, ranges) {
             late.push(id);
@@ -125,7 +126,7 @@ fn buffers(program: &Program, ranges: &dyn Ranges, target: &Target) -> Buffers {
         // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
         let most: Vec<Expr> = buffer.shape.iter().map(|size| most(&program.symbols, size, ranges)).collect();
         let bytes = &Expr::product(&most) * i64::try_from(buffer.dtype.size()).expect("small");
-        sized.push(Sized { id, life, bytes: align(&bytes, alignment, ranges) });
+        sized.push(Sized { id, live, bytes: align(&bytes, alignment, ranges) });
     }
     Buffers { sized, late, homes }
 }
@@ -157,7 +158,7 @@ fn align(bytes: &Expr, alignment: i64, ranges: &dyn Ranges) -> Expr {
 
 /// Gives each buffer its offset, and the bytes of all.
 fn place(buffers: &[Sized], ranges: &dyn Ranges, plan: &mut MemoryPlan) -> Expr {
-    let fixed = buffers.iter().map(|buffer| Some((buffer.id, buffer.life, buffer.bytes.as_int()?)));
+    let fixed = buffers.iter().map(|buffer| Some((buffer.id, buffer.live, buffer.bytes.as_int()?)));
     if let Some(fixed) = fixed.collect::<Option<Vec<_>>>() {
         return Expr::int(place_fixed(fixed, plan));
     }
@@ -167,23 +168,23 @@ fn place(buffers: &[Sized], ranges: &dyn Ranges, plan: &mut MemoryPlan) -> Expr 
 }
 
 /// A buffer of fixed size with its life and its bytes.
-type Fixed = (BufferId, Life, i64);
+type Fixed = (BufferId, LiveRange, i64);
 
 /// A key to sort buffers by.
 type Order = fn(&Fixed) -> (i64, usize);
 
 /// The orders in which buffers are placed, best first: each fits some programs that the others do not.
 const ORDERS: [Order; 4] = [
-    |(_, life, bytes)| (-bytes, life.from),
-    |(_, life, bytes)| (-bytes.saturating_mul(steps(*life)), life.from),
-    |(_, life, bytes)| (-steps(*life), usize::try_from(i64::MAX - bytes).unwrap_or(0)),
-    |(_, life, bytes)| {
-        (i64::try_from(life.from).unwrap_or(i64::MAX), usize::try_from(i64::MAX - bytes).unwrap_or(0))
+    |(_, live, bytes)| (-bytes, live.from),
+    |(_, live, bytes)| (-bytes.saturating_mul(steps(*live)), live.from),
+    |(_, live, bytes)| (-steps(*live), usize::try_from(i64::MAX - bytes).unwrap_or(0)),
+    |(_, live, bytes)| {
+        (i64::try_from(live.from).unwrap_or(i64::MAX), usize::try_from(i64::MAX - bytes).unwrap_or(0))
     },
 ];
 
-fn steps(life: Life) -> i64 {
-    i64::try_from(life.to - life.from + 1).unwrap_or(i64::MAX)
+fn steps(live: LiveRange) -> i64 {
+    i64::try_from(live.to - live.from + 1).unwrap_or(i64::MAX)
 }
 
 fn place_fixed(mut buffers: Vec<Fixed>, plan: &mut MemoryPlan) -> i64 {
@@ -206,11 +207,11 @@ fn place_fixed(mut buffers: Vec<Fixed>, plan: &mut MemoryPlan) -> i64 {
 
 /// The most bytes that are alive at one step: no plan has less.
 fn alive_at_once(buffers: &[Fixed]) -> i64 {
-    let end = buffers.iter().map(|(_, life, _)| life.to + 2).max().unwrap_or(0);
+    let end = buffers.iter().map(|(_, live, _)| live.to + 2).max().unwrap_or(0);
     let mut changes = vec![0i64; end];
-    for (_, life, bytes) in buffers {
-        changes[life.from] = changes[life.from].saturating_add(*bytes);
-        changes[life.to + 1] = changes[life.to + 1].saturating_sub(*bytes);
+    for (_, live, bytes) in buffers {
+        changes[live.from] = changes[live.from].saturating_add(*bytes);
+        changes[live.to + 1] = changes[live.to + 1].saturating_sub(*bytes);
     }
     let alive = changes.into_iter().scan(0i64, |alive, change| {
         *alive = alive.saturating_add(change);
@@ -221,11 +222,11 @@ fn alive_at_once(buffers: &[Fixed]) -> i64 {
 
 /// Each buffer at the lowest offset where none that is alive at the same time lies.
 fn place_in_order(buffers: &[Fixed]) -> (Vec<(BufferId, i64)>, i64) {
-    let end = buffers.iter().map(|(_, life, _)| life.to + 1).max().unwrap_or(0);
+    let end = buffers.iter().map(|(_, live, _)| live.to + 1).max().unwrap_or(0);
     let mut placed = Placed::new(end);
     let (mut offsets, mut total) = (Vec::with_capacity(buffers.len()), 0);
-    for (id, life, bytes) in buffers.iter().copied() {
-        let mut taken = placed.meeting(life);
+    for (id, live, bytes) in buffers.iter().copied() {
+        let mut taken = placed.meeting(live);
         taken.sort_unstable();
         let mut offset = 0;
         for (start, size) in taken {
@@ -234,7 +235,7 @@ fn place_in_order(buffers: &[Fixed]) -> (Vec<(BufferId, i64)>, i64) {
             }
             offset = offset.max(size.saturating_add(start));
         }
-        placed.insert(life, (offset, bytes));
+        placed.insert(live, (offset, bytes));
         offsets.push((id, offset));
         // So much memory is refused when a run begins.
         total = total.max(bytes.saturating_add(offset));
@@ -266,8 +267,8 @@ impl Placed {
         }
     }
 
-    fn insert(&mut self, life: Life, place: (i64, i64)) {
-        let (mut low, mut high) = (life.from + self.leaves, life.to + self.leaves + 1);
+    fn insert(&mut self, live: LiveRange, place: (i64, i64)) {
+        let (mut low, mut high) = (live.from + self.leaves, live.to + self.leaves + 1);
         while low < high {
             if low % 2 == 1 {
                 self.spans[low].push(place);
@@ -279,8 +280,8 @@ impl Placed {
             }
             (low, high) = (low / 2, high / 2);
         }
-        self.begins[life.from].push(place);
-        let mut node = life.from + self.leaves;
+        self.begins[live.from].push(place);
+        let mut node = live.from + self.leaves;
         while node > 0 {
             self.n_begins[node] += 1;
             node /= 2;
@@ -288,14 +289,14 @@ impl Placed {
     }
 
     /// The places of all that are alive at some time of a life: at its beginning, or beginning within it.
-    fn meeting(&self, life: Life) -> Vec<(i64, i64)> {
+    fn meeting(&self, live: LiveRange) -> Vec<(i64, i64)> {
         let mut found = Vec::new();
-        let mut node = life.from + self.leaves;
+        let mut node = live.from + self.leaves;
         while node > 0 {
             found.extend(&self.spans[node]);
             node /= 2;
         }
-        self.begun(1, (0, self.leaves), (life.from + 1, life.to + 1), &mut found);
+        self.begun(1, (0, self.leaves), (live.from + 1, live.to + 1), &mut found);
         found
     }
 
@@ -315,23 +316,23 @@ impl Placed {
 }
 
 /// The life of every buffer that some step touches.
-fn lives(program: &Program) -> BTreeMap<BufferId, Life> {
-    let mut all = Lives::default();
+fn live_ranges(program: &Program) -> BTreeMap<BufferId, LiveRange> {
+    let mut all = LiveRanges::default();
     all.walk(program, &program.steps);
     all.within_loops();
-    all.lives
+    all.live_ranges
 }
 
-/// Lives, as they are found by walking over the steps, and the loops that are met.
+/// LiveRanges, as they are found by walking over the steps, and the loops that are met.
 #[derive(Default)]
-struct Lives {
+struct LiveRanges {
     position: usize,
-    lives: BTreeMap<BufferId, Life>,
+    live_ranges: BTreeMap<BufferId, LiveRange>,
     /// The positions of each loop, inner ones first.
-    loops: Vec<Life>,
+    loops: Vec<LiveRange>,
 }
 
-impl Lives {
+impl LiveRanges {
     fn walk(&mut self, program: &Program, steps: &[Step]) {
         for step in steps {
             self.position += 1;
@@ -356,7 +357,7 @@ impl Lives {
                     self.touch(*predicate);
                     self.walk(program, body);
                     self.position += 1;
-                    self.loops.push(Life { from, to: self.position });
+                    self.loops.push(LiveRange { from, to: self.position });
                 }
             }
         }
@@ -364,8 +365,8 @@ impl Lives {
 
     fn touch(&mut self, buffer: BufferId) {
         let at = self.position;
-        let life = self.lives.entry(buffer).or_insert(Life { from: at, to: at });
-        life.to = at;
+        let live = self.live_ranges.entry(buffer).or_insert(LiveRange { from: at, to: at });
+        live.to = at;
     }
 
     /// What is touched inside and outside of a loop lives as long as the loop: an iteration reads what an earlier one left. What
@@ -373,8 +374,9 @@ impl Lives {
     /// lives within an iteration.
     fn within_loops(&mut self) {
         for own in &self.loops {
-            for life in self.lives.values_mut().filter(|life| life.meets(*own) && !own.contains(**life)) {
-                *life = Life { from: life.from.min(own.from), to: life.to.max(own.to) };
+            for live in self.live_ranges.values_mut().filter(|live| live.meets(*own) && !own.contains(**live))
+            {
+                *live = LiveRange { from: live.from.min(own.from), to: live.to.max(own.to) };
             }
         }
     }
@@ -385,8 +387,8 @@ mod tests {
     use super::*;
     use cranelift_entity::EntityRef;
 
-    fn life(from: usize, to: usize) -> Life {
-        Life { from, to }
+    fn live(from: usize, to: usize) -> LiveRange {
+        LiveRange { from, to }
     }
 
     fn by_size(buffers: &[Fixed]) -> Vec<Fixed> {
@@ -397,9 +399,9 @@ mod tests {
 
     #[test]
     fn buffers_alive_together_do_not_overlap() {
-        let lives = [life(0, 2), life(1, 3), life(3, 5), life(4, 6), life(0, 6), life(2, 2)];
+        let live_ranges = [live(0, 2), live(1, 3), live(3, 5), live(4, 6), live(0, 6), live(2, 2)];
         let sizes = [128, 64, 128, 256, 64, 192];
-        let buffers: Vec<_> = (0..6).map(|k| (BufferId::new(k), lives[k], sizes[k])).collect();
+        let buffers: Vec<_> = (0..6).map(|k| (BufferId::new(k), live_ranges[k], sizes[k])).collect();
         let mut plan = MemoryPlan::default();
         let total = place_fixed(buffers, &mut plan);
         let at = |k: usize| plan.offsets[&BufferId::new(k)].as_int().expect("fixed");
@@ -407,7 +409,7 @@ mod tests {
             assert!(at(a) % 64 == 0 && at(a) + sizes[a] <= total);
             for b in 0..a {
                 let apart = at(a) + sizes[a] <= at(b) || at(b) + sizes[b] <= at(a);
-                assert!(apart || !lives[a].meets(lives[b]), "{a} and {b} overlap");
+                assert!(apart || !live_ranges[a].meets(live_ranges[b]), "{a} and {b} overlap");
             }
         }
         assert!(total < sizes.iter().sum::<i64>(), "something is reused");
@@ -415,33 +417,34 @@ mod tests {
 
     #[test]
     fn another_order_is_tried_where_the_largest_first_leave_gaps() {
-        let lives = [life(4, 5), life(1, 5), life(1, 2), life(0, 1), life(4, 4)];
+        let live_ranges = [live(4, 5), live(1, 5), live(1, 2), live(0, 1), live(4, 4)];
         let sizes = [64, 192, 192, 192, 256];
-        let buffers: Vec<_> = (0..5).map(|k| (BufferId::new(k), lives[k], sizes[k])).collect();
+        let buffers: Vec<_> = (0..5).map(|k| (BufferId::new(k), live_ranges[k], sizes[k])).collect();
         assert_eq!(place_in_order(&by_size(&buffers)).1, 640);
         assert_eq!(place_fixed(buffers.clone(), &mut MemoryPlan::default()), 576);
     }
 
     #[test]
     fn more_memory_than_there_is_is_the_most_there_can_be() {
-        let buffers = (0..3).map(|k| (BufferId::new(k), life(0, 1), i64::MAX / 2)).collect();
+        let buffers = (0..3).map(|k| (BufferId::new(k), live(0, 1), i64::MAX / 2)).collect();
         assert_eq!(place_fixed(buffers, &mut MemoryPlan::default()), i64::MAX);
     }
 
     #[test]
     fn what_is_alive_during_a_life_is_found_wherever_it_begins() {
-        let lives = [life(0, 9), life(3, 3), life(2, 4), life(5, 9), life(4, 6), life(9, 9), life(1, 2)];
+        let live_ranges =
+            [live(0, 9), live(3, 3), live(2, 4), live(5, 9), live(4, 6), live(9, 9), live(1, 2)];
         let mut placed = Placed::new(10);
-        for (k, own) in lives.iter().enumerate() {
+        for (k, own) in live_ranges.iter().enumerate() {
             placed.insert(*own, (i64::try_from(k).expect("few"), 0));
         }
         for from in 0..10 {
             for to in from..10 {
                 let mut found: Vec<i64> =
-                    placed.meeting(life(from, to)).iter().map(|place| place.0).collect();
+                    placed.meeting(live(from, to)).iter().map(|place| place.0).collect();
                 found.sort_unstable();
                 let wanted: Vec<i64> = (0..7)
-                    .filter(|k| lives[usize::try_from(*k).expect("small")].meets(life(from, to)))
+                    .filter(|k| live_ranges[usize::try_from(*k).expect("small")].meets(live(from, to)))
                     .collect();
                 assert_eq!(found, wanted, "{from}..={to}");
             }

@@ -6,16 +6,17 @@
 mod align;
 mod axes;
 pub mod calls;
-mod clean;
-mod coalesce;
-mod follow;
+mod copy_elision;
+mod dead_stores;
 mod fuse;
-pub mod hold;
-mod inhabited;
-pub mod joints;
+pub mod fusion_choice;
+pub mod implementations;
 pub mod memory;
 mod merge;
+mod non_empty;
 mod positions;
+mod reorder;
+pub mod row_cache;
 mod rows;
 pub mod setting;
 #[cfg(test)]
@@ -24,15 +25,14 @@ pub mod text;
 mod turn;
 pub(crate) mod uses;
 mod verify;
-pub mod ways;
 
 pub use crate::tuning::{Records, TuningKey};
 pub use calls::{Argument, Call, FunctionId};
-pub use hold::Held;
-pub use joints::FusionChoice;
+pub use fusion_choice::FusionChoice;
+pub use implementations::{Implementation, implementations, question};
+pub use row_cache::RowCaching;
 pub use setting::{Setting, TuningStage};
 pub use verify::verify;
-pub use ways::{Way, question, ways};
 
 use crate::kernels::launch::{Launch, Launches};
 use crate::kernels::mapping::Mapping;
@@ -168,7 +168,7 @@ pub fn schedule(
 pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &Records) -> Schedule {
     let kernels = program.kernels.values();
     let decided: Vec<(Selection, Mapping)> =
-        kernels.map(|kernel| ways::decide(records, &program, kernel, ranges, target)).collect();
+        kernels.map(|kernel| implementations::decide(records, &program, kernel, ranges, target)).collect();
     let (mut choices, mut mappings, mut launches) = (PrimaryMap::new(), PrimaryMap::new(), PrimaryMap::new());
     for (kernel, (mut choice, mapping)) in program.kernels.values().zip(decided) {
         let launched = match &mapping {
@@ -196,16 +196,19 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decis
     fuse_for(Reason::Data, program, on, (questions, &mut explanations));
     // Before parts of one buffer depend on each other, and again when more loops are alike.
     share_launches(program, on, questions);
-    coalesce::coalesce(program, ranges);
-    clean::remove_dead(program);
-    clean::keep_rows_local(program, ranges, target);
+    copy_elision::elide_copies(program, ranges);
+    dead_stores::remove_dead(program);
+    dead_stores::keep_rows_local(program, ranges, target);
     if target.finishes_rows() {
         fuse_for(Reason::Rows, program, on, (questions, &mut explanations));
         program.number_kernels();
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
+    if target.fills_lanes() {
+        each_nest(program, &mut |nest| axes::fill_lanes(nest, ranges));
+    }
     share_launches(program, on, questions);
-    hold::hold_rows(program, ranges, target, questions);
+    row_cache::hold_rows(program, ranges, target, questions);
     explanations
 }
 

@@ -1,9 +1,9 @@
 //! What distinguishes the ways of a kernel from each other: the template and its parameters, without what follows from
 //! them; and of two kernels whether they are one. A record of a measurement holds one as text (`text/setting.rs`).
 
-use super::hold::Held;
-use super::joints::FusionChoice;
-use crate::kernels::mapping::{Block, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Split, Tile};
+use super::fusion_choice::FusionChoice;
+use super::row_cache::RowCaching;
+use crate::kernels::mapping::{Block, GpuMapping, Lanes, Mapping, MathPath, Meeting, Rows, Split, Tile};
 use crate::kernels::{Algorithm, Selection};
 use crate::loops::Channels;
 use crate::tuning::Config;
@@ -22,7 +22,7 @@ pub enum Setting {
     /// Whether two kernels are one.
     Pair(FusionChoice),
     /// Whether a kernel keeps the rows that several of its stages read.
-    Held(Held),
+    RowCaching(RowCaching),
     /// Into how many parts a long sum is split.
     Parts(i64),
     /// Where the values of a part of a network have their channels.
@@ -57,7 +57,7 @@ pub enum Layout {
     /// A tile for a block of threads.
     Tile {
         /// Who multiplies.
-        by: Multiplier,
+        by: MathPath,
         /// Rows.
         rows: i64,
         /// Columns.
@@ -117,7 +117,7 @@ impl Setting {
             }
             Setting::Kernel { .. }
             | Setting::Pair(_)
-            | Setting::Held(_)
+            | Setting::RowCaching(_)
             | Setting::Parts(_)
             | Setting::Channels(_) => None,
         };
@@ -128,7 +128,7 @@ impl Setting {
     pub fn decided(&self) -> TuningStage {
         match self {
             Setting::Kernel { .. } => TuningStage::Kernel,
-            Setting::Pair(_) | Setting::Held(_) => TuningStage::Fusion,
+            Setting::Pair(_) | Setting::RowCaching(_) => TuningStage::Fusion,
             Setting::Parts(_) | Setting::Channels(_) => TuningStage::Graph,
         }
     }
@@ -138,7 +138,7 @@ impl Setting {
         match self {
             Setting::Kernel { algorithm, .. } => algorithm.version,
             Setting::Pair(FusionChoice::Fuse | FusionChoice::Separate)
-            | Setting::Held(Held::Kept | Held::ReadAgain)
+            | Setting::RowCaching(RowCaching::Cached | RowCaching::Reloaded)
             | Setting::Parts(_)
             | Setting::Channels(Channels::First | Channels::Last) => 1,
         }
@@ -150,8 +150,10 @@ impl Setting {
             Setting::Kernel { algorithm, layout } => format!("{}{layout}", algorithm.description),
             Setting::Pair(FusionChoice::Fuse) => "one fused kernel".to_owned(),
             Setting::Pair(FusionChoice::Separate) => "two kernels".to_owned(),
-            Setting::Held(Held::Kept) => "rows that several stages read are kept in local memory".to_owned(),
-            Setting::Held(Held::ReadAgain) => "rows are reloaded by each stage".to_owned(),
+            Setting::RowCaching(RowCaching::Cached) => {
+                "rows that several stages read are kept in local memory".to_owned()
+            }
+            Setting::RowCaching(RowCaching::Reloaded) => "rows are reloaded by each stage".to_owned(),
             Setting::Channels(Channels::First) => "channels first".to_owned(),
             Setting::Channels(Channels::Last) => "channels last".to_owned(),
             Setting::Parts(1) => "one-pass reduction".to_owned(),

@@ -33,9 +33,10 @@ fn order(flat: &Nest, rows: &Nest) -> Option<Vec<usize>> {
     let others: Vec<usize> = (0..flat.axes.len()).filter(|axis| !first.contains(axis)).collect();
     // What goes along other rows is better off with what walks as it does itself.
     let left = others.iter().map(|axis| &flat.axes[*axis].extent);
-    let is_row = rows.stages.iter().any(|stage| left.clone().eq(stage.axes.iter().map(|axis| &axis.extent)));
+    let is_local =
+        rows.stages.iter().any(|stage| left.clone().eq(stage.axes.iter().map(|axis| &axis.extent)));
     first.extend(others);
-    is_row.then_some(first)
+    is_local.then_some(first)
 }
 
 fn accesses(nest: &Nest) -> impl Iterator<Item = &Access> {

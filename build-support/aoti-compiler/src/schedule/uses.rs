@@ -73,7 +73,7 @@ pub(super) fn placed_stages(kernel: &Kernel) -> Vec<(Vec<Axis>, &Stage)> {
         KernelKind::Attention(own) => {
             vec![(own.score_axes(), &own.stages[0]), (own.axes.clone(), &own.stages[1])]
         }
-        KernelKind::Rows(_) | KernelKind::Extern(_) => vec![],
+        KernelKind::AxisOp(_) | KernelKind::Extern(_) => vec![],
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn takes_whole(kernel: &Kernel) -> Vec<BufferId> {
     match &kernel.kind {
         KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Attention(_) => vec![],
         KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
-        KernelKind::Rows(rows) => rows.inputs.iter().chain(&rows.outputs).copied().collect(),
+        KernelKind::AxisOp(rows) => rows.inputs.iter().chain(&rows.outputs).copied().collect(),
         KernelKind::Extern(own) => own.inputs.iter().chain(&own.outputs).map(|(buffer, _)| *buffer).collect(),
     }
 }
@@ -132,7 +132,7 @@ pub(crate) fn operands(kernel: &Kernel) -> Vec<Placed<'_>> {
                 placed(&own.values, &own.axes, keys, &column.extent),
             ]
         }
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
             vec![]
         }
     }
@@ -143,7 +143,7 @@ pub(crate) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
     match &mut kernel.kind {
         KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
         KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
             vec![]
         }
     }

@@ -20,7 +20,7 @@ use crate::kernels::conv::windows::window_blocks;
 use crate::kernels::gemm::library::libraries;
 use crate::kernels::gemm::tiles::{is_brought_convolution, is_brought_product};
 use crate::kernels::mapping::{
-    Along, CpuMapping, GpuMapping, Lanes, Mapping, Meeting, Multiplier, Rows, Scattering, Split, Teams, Tile,
+    Along, CpuMapping, GpuMapping, Lanes, Mapping, MathPath, Meeting, Rows, Scattering, Split, Teams, Tile,
 };
 use crate::kernels::{Selection, group_tiles};
 use crate::loops::scatter::Scatter;
@@ -118,13 +118,13 @@ fn check_choice(schedule: &Schedule, id: KernelId, choice: &Selection) -> Vec<St
 }
 
 /// What matrix units of a GPU ask of operands.
-fn check_units(schedule: &Schedule, kernel: &Kernel, by: Multiplier, gpu: &GpuTarget) -> Option<String> {
+fn check_units(schedule: &Schedule, kernel: &Kernel, by: MathPath, gpu: &GpuTarget) -> Option<String> {
     let product = match &kernel.kind {
         KernelKind::MatMul(matmul) => Some((&schedule.program, matmul)),
         KernelKind::Nest(_)
         | KernelKind::Convolution(_)
         | KernelKind::Attention(_)
-        | KernelKind::Rows(_)
+        | KernelKind::AxisOp(_)
         | KernelKind::Extern(_) => None,
     };
     let fits = (by.row().fits)(product, gpu);
@@ -184,7 +184,7 @@ fn check_mapping(
                 (GpuMapping::Tiles(_), _) => {
                     findings.push("only contractions and attention have tiles".to_owned())
                 }
-                (GpuMapping::Template { threads, rows, .. }, KernelKind::Rows(own)) => {
+                (GpuMapping::Template { threads, rows, .. }, KernelKind::AxisOp(own)) => {
                     let block = RowBlock { threads: *threads, rows: *rows };
                     if !axis_ops::fits(choice.algorithm, own, block) {
                         findings.push(format!("{threads} threads cannot have {rows} rows"));
@@ -215,14 +215,14 @@ fn check_tile(
         findings.push("no block can have such a tile".to_owned());
     }
     findings.extend(check_units(schedule, kernel, tile.by, gpu));
-    if tile.by == Multiplier::FewGroups && group_tiles(&choice.packed).is_none() {
+    if tile.by == MathPath::SkinnyGroupQuantized && group_tiles(&choice.packed).is_none() {
         findings.push("it has no weights in groups".to_owned());
     }
-    if tile.by == Multiplier::Windows && !has_windows(&schedule.program, kernel, tile) {
+    if tile.by == MathPath::DirectConv && !has_windows(&schedule.program, kernel, tile) {
         findings.push("it has no such windows".to_owned());
     }
     let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
-    let has_depth = !is_attention || tile.by == Multiplier::Few;
+    let has_depth = !is_attention || tile.by == MathPath::Gemv;
     let most = if has_depth { gpu.cluster_blocks } else { 1 };
     if tile.blocks < 1 || tile.blocks > most {
         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
@@ -230,20 +230,22 @@ fn check_tile(
     let may_round = match &kernel.kind {
         KernelKind::MatMul(_) => gpu.tf32.matmul,
         KernelKind::Convolution(_) => gpu.tf32.conv,
-        KernelKind::Nest(_) | KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
+        KernelKind::Nest(_) | KernelKind::Attention(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
+            false
+        }
     };
-    if tile.by == Multiplier::RoundedUnits && !may_round {
+    if tile.by == MathPath::TensorCoreTf32 && !may_round {
         findings.push("its numbers may not be rounded to TF32".to_owned());
     }
     let can_bring = match &kernel.kind {
         KernelKind::Attention(_) => true,
         KernelKind::MatMul(own) => is_brought_product(&schedule.program, own, gpu),
         KernelKind::Convolution(own) => is_brought_convolution(&schedule.program, own, gpu),
-        KernelKind::Nest(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
+        KernelKind::Nest(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => false,
     };
-    let has_roles = can_bring && matches!(tile.by, Multiplier::Units | Multiplier::RoundedUnits);
-    if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
-        findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
+    let has_roles = can_bring && matches!(tile.by, MathPath::TensorCore | MathPath::TensorCoreTf32);
+    if tile.producer_threads < 0 || (tile.producer_threads > 0 && !has_roles) {
+        findings.push(format!("{} threads cannot copy what others multiply", tile.producer_threads));
     }
     if tile.heads < 1 || (tile.heads > 1 && !is_attention) {
         findings.push(format!("{} heads cannot take turns", tile.heads));
@@ -304,7 +306,7 @@ fn check_cpu(program: &Program, kernel: &Kernel, mapping: &CpuMapping) -> Vec<St
         KernelKind::MatMul(matmul) => matmul.axes.len() - 1,
         KernelKind::Attention(_)
         | KernelKind::Convolution(_)
-        | KernelKind::Rows(_)
+        | KernelKind::AxisOp(_)
         | KernelKind::Extern(_) => 0,
     };
     let has_rows = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some());

@@ -189,8 +189,12 @@ impl Target {
     /// Whether a product of so many rows, if that is known, reads a constant right operand in a narrower type than its own.
     pub fn widens(&self, rows: Option<i64>, wide: DType, narrow: DType) -> bool {
         match self {
-            Target::Cpu(_) => narrow == DType::I8 && matches!(wide, DType::F32 | DType::F16 | DType::Bf16),
-            Target::Gpu(_) => rows.is_some_and(|rows| (1..=self.widening_rows(wide)).contains(&rows)),
+            Target::Cpu(_) if narrow == DType::I8 => wide == DType::F32 || wide.is_half(),
+            Target::Cpu(_) => wide == DType::F32 && (narrow.is_half() || matches!(narrow, DType::F8(_))),
+            Target::Gpu(_) => {
+                let is_few = rows.is_some_and(|rows| (1..=self.widening_rows(wide)).contains(&rows));
+                is_few && !matches!(narrow, DType::F8(_))
+            }
         }
     }
 
@@ -206,6 +210,15 @@ impl Target {
     /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row. Libraries
     /// compute parts too, so a product that goes on with rows is left to none; a record may keep the two apart.
     pub fn finishes_rows(&self) -> bool {
+        match self {
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
+        }
+    }
+
+    /// Whether lanes along an axis too short for them are worth a quotient and a remainder, so that they go on along the axis
+    /// before it.
+    pub fn fills_lanes(&self) -> bool {
         match self {
             Target::Cpu(_) => true,
             Target::Gpu(_) => false,

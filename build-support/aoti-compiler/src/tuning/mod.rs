@@ -14,7 +14,7 @@ pub use config::Config;
 pub use key::TuningKey;
 pub(crate) use key::{Roles, kind_of};
 
-use crate::cost::{Cost, CostModel, Facts, WorkKind, WorkSplit};
+use crate::cost::{Cost, CostModel, MachineInfo, WorkKind, WorkSplit};
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.
@@ -52,19 +52,19 @@ impl Alternative {
     }
 
     /// The work that one of the threads does: its part, and sharing it.
-    pub fn work_on(&self, facts: Facts) -> Cost {
+    pub fn work_on(&self, facts: MachineInfo) -> Cost {
         let busy = self.shares.map_or(facts.threads() as f64, |shares| shares.busy(facts));
         let is_shared = busy > 1.0 && self.cost != Cost::default();
         if is_shared { self.cost.times(1.0 / busy).and(WorkKind::ForkJoin, 1.0) } else { self.cost }
     }
 
     /// Parts in which the threads get the work, where that is known.
-    pub fn parts(&self, facts: Facts) -> Option<i64> {
+    pub fn parts(&self, facts: MachineInfo) -> Option<i64> {
         self.shares.map(|shares| shares.parts(facts))
     }
 
     /// What it is thought to cost on a machine of which so much is known.
-    pub fn cost_on(&self, facts: Facts, prices: &CostModel) -> f64 {
+    pub fn cost_on(&self, facts: MachineInfo, prices: &CostModel) -> f64 {
         prices.total(&self.work_on(facts))
     }
 }

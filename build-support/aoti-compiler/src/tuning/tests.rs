@@ -6,7 +6,7 @@ use crate::kernels::mapping::{Block, Split};
 use crate::loops::Program;
 use crate::loops::text::parse;
 use crate::schedule::setting::Layout;
-use crate::schedule::{Setting, Way, decide, verify, ways};
+use crate::schedule::{Implementation, Setting, decide, implementations, verify};
 use crate::target::Target;
 
 const CPU: [&str; 1] = ["x86-64-v4"];
@@ -42,7 +42,10 @@ fn key(program: &Program) -> TuningKey {
 fn settings(program: &Program) -> Vec<Setting> {
     let kernel = program.kernels.values().next().expect("one kernel");
     let ranges = crate::graph::ranges_of(&program.symbols);
-    ways(program, kernel, &ranges, &Target::cpu(&CPU)).iter().map(Way::setting).collect()
+    implementations(program, kernel, &ranges, &Target::cpu(&CPU))
+        .iter()
+        .map(Implementation::setting)
+        .collect()
 }
 
 #[test]
@@ -119,8 +122,10 @@ fn tiles_of_gpus_are_ways_too() {
     let kernel = program.kernels.values().next().expect("one kernel");
     let target = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("it is in the table"));
     let ranges = crate::graph::ranges_of(&program.symbols);
-    let all: Vec<String> =
-        ways(&program, kernel, &ranges, &target).iter().map(|way| way.setting().to_string()).collect();
+    let all: Vec<String> = implementations(&program, kernel, &ranges, &target)
+        .iter()
+        .map(|way| way.setting().to_string())
+        .collect();
     assert_eq!(all[0], "gemm.any tile [64, 64] by units threads 128");
     assert!(all.contains(&"gemm.any tile [128, 128] by units threads 256".to_owned()), "{all:#?}");
 }
@@ -132,7 +137,7 @@ fn work_that_threads_share_takes_less_and_sharing_takes_time() {
     let cost = Cost::of(crate::cost::WorkKind::VectorFma, 1e6);
     let on = |parts: Option<i64>, threads: u16| {
         let shares = parts.map(|parts| WorkSplit { work: parts, enough: 1, unit: 1, is_loop: false });
-        let facts = Facts { more_threads: threads - 1, ..Facts::default() };
+        let facts = MachineInfo { more_threads: threads - 1, ..MachineInfo::default() };
         Alternative { shares, ..Alternative::new(setting.clone(), cost) }.cost_on(facts, &prices)
     };
     assert_eq!((on(None, 1), on(Some(8), 1), on(Some(1), 4)), (1e6, 1e6, 1e6));

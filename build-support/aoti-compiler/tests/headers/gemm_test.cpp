@@ -1,5 +1,6 @@
-// Matrix products of gemm.h, gemm_units.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
+// Matrix products of gemm.h, dots.h, gemm_units.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
 #include "aoti/contract_any.h"
+#include "aoti/dots.h"
 #include "aoti/gemm_units.h"
 #include "check.h"
 
@@ -102,6 +103,22 @@ static void check_general(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) 
   });
   rows.compare("general", gemm_panels<TileSum<TA>>(n));
   compare("general", c, m, n, k, am, bm);
+}
+
+template <class TA, class TB> static void check_dots(i64 m, i64 n, i64 k, i64 extra) {
+  Guarded<TA> a(extent(kRows, m, k, extra));
+  Guarded<TB> b(extent(kColumns, k, n, extra));
+  check_fill(a), check_fill(b);
+  Matrix<TA> am = view(a, kRows, m, k, extra);
+  Matrix<TB> bm = view(b, kColumns, k, n, extra);
+  Collected c(m * n);
+  Rows rows(m);
+  split(m, gemm_panels<TileSum<TA>>(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+    gemm_dots(m0, m1, p0, p1, n, k, am, bm, nullptr,
+              [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); }, rows.of(m0, m1, p0, p1));
+  });
+  rows.compare("dots", gemm_panels<TileSum<TA>>(n));
+  compare("dots", c, m, n, k, am, bm);
 }
 
 // Products of at most Columns columns, of each number of rows, with sums of one chain and of two.
@@ -263,7 +280,9 @@ int main() {
     Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));
     check_packed<f32>(m, n, k, la, check_random(0, 5), i & 1);
     check_general<f32, f32>(m, n, k, la, lb, check_random(0, 5));
+    check_dots<f32, f32>(m, n, k, check_random(0, 5));
     if (m * n * k > 300000) continue;
+    check_dots<bf16, f16>(m, n, k, check_random(0, 5)), check_dots<f64, f64>(m, n, k, check_random(0, 5));
     check_packed<f16>(m, n, k, la, 0, false), check_packed<f16, f16>(m, n, k, la, 0, false);
     check_packed<bf16, bf16>(m, n, k, la, check_random(0, 5), i & 1), check_general<bf16, f16>(m, n, k, la, lb, 0);
     check_any<f64, 8, f64>(m, n, k, la, lb), check_any<i32, 1, i8>(m, n, k, la, lb);

@@ -1,6 +1,6 @@
 // Sorting and running reductions of rows against the plainest code, bit for bit: rows and columns, every way that lengths and
 // counts of results choose, ties, zeros of both signs, infinities and NaN.
-#include "aoti/rows.h"
+#include "aoti/scan.h"
 #include "check.h"
 #include <initializer_list>
 
@@ -20,7 +20,8 @@ template <class T> static void draw(T &x) {
   }
 }
 
-template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64 inner, i64 kept) {
+template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64 inner, i64 skipped, i64 end) {
+  const i64 kept = end - skipped;
   Guarded<T> in(outer * length * inner), out(outer * kept * inner);
   Guarded<i64> index(outer * kept * inner);
   Guarded<char> scratch(2 * length * i64(sizeof(SortItem<T>)), true);
@@ -28,7 +29,10 @@ template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64
   AotiContext context{};
   Run run{};
   run.context = &context, run.scratch = scratch.data;
-  sort_rows<T, Descending>(run, in.data, out.data, index.data, outer, length, inner, kept);
+  if (kept == 1 && skipped > 0)
+    select_rows<T, Descending>(run, in.data, out.data, index.data, outer, length, inner, skipped);
+  else
+    sort_rows<T, Descending>(run, in.data, out.data, index.data, outer, length, inner, skipped, end);
   for (i64 u = 0; u < outer * inner; ++u) {
     const T *row = in.data + u / inner * length * inner + u % inner;
     for (i64 k = 0; k < kept; ++k) {
@@ -40,7 +44,7 @@ template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64
         const bool less = Descending ? before(x, other) : before(other, x), more = Descending ? before(other, x) : before(x, other);
         rank += less || (!more && i < place);
       }
-      if (rank != k || memcmp(&out.data[at], row + place * inner, sizeof(T))) ++failures;
+      if (rank != skipped + k || memcmp(&out.data[at], row + place * inner, sizeof(T))) ++failures;
     }
   }
 }
@@ -60,8 +64,9 @@ template <class T, class Op, class Extreme> static void scans(i64 outer, i64 len
     i64 at = 0;
     for (i64 i = 0; i < length; ++i) {
       const auto x = read(in.data + base + i * inner);
-      sum = i == 0 ? Op::first(x) : Op::next(sum, x);
-      if (i == 0 || Extreme::replaces(x, high)) high = x, at = i;
+      const Vec<computed<T>, 1> own{x};
+      sum = i == 0 ? x : Op::next(Vec<computed<T>, 1>{sum}, own).v;
+      if (i == 0 || lane(Extreme::replaces(own, Vec<computed<T>, 1>{high}), 0)) high = x, at = i;
       T own_sum, own_high;
       write(&own_sum, sum), write(&own_high, high);
       const i64 k = base + i * inner;
@@ -79,9 +84,11 @@ template <class T> static void all() {
       const i64 outer = check_random(1, 6);
       for (i64 kept : {i64(0), i64(1), i64(16), i64(17), length / 5, length}) {
         kept = min_i64(kept, length);
-        sorts<T, false>(outer, length, inner, kept);
-        sorts<T, true>(outer, length, inner, kept);
+        const i64 skipped = check_random(0, int(kept));
+        sorts<T, false>(outer, length, inner, 0, kept);
+        sorts<T, true>(outer, length, inner, skipped, kept);
       }
+      for (i64 rank : {length / 2, length - 1}) sorts<T, false>(outer, length, inner, rank, rank + 1);
       scans<T, ScanSum, ScanMax>(outer, length, inner);
       scans<T, ScanProd, ScanMin>(outer, length, inner);
     }

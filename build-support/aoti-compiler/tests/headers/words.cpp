@@ -1,5 +1,5 @@
 // Sums of products of bytes in words are exact, with the instruction for them where this machine has it and without.
-#include "aoti/gemm.h"
+#include "aoti/gemm_groups.h"
 #include "aoti/pixels.h"
 
 #include "check.h"
@@ -53,6 +53,95 @@ template <bool Fast> static void check_tiles() {
   }
 }
 
+// Weights in groups, as `runplan/group_panels.rs` writes them, with the doubles that they stand for.
+struct Grouped {
+  GroupForm form;
+  i64 n, k;
+  u8 *packed;
+  double *weight;
+  Grouped(i64 bits, i64 rows, bool has_offsets, i64 columns, i64 groups) : form{bits, rows, has_offsets}, n(columns), k(rows * groups) {
+    const i64 panels = ceil_div(n, i64(kPanel)), height = 32 / bits;
+    packed = (u8 *)aligned_alloc(64, round_up(64 + panels * groups * form.group_bytes(), 64));
+    weight = (double *)calloc(n * k, sizeof(double));
+    ((i32 *)packed)[0] = i32(bits), ((i32 *)packed)[1] = i32(rows), ((i32 *)packed)[2] = has_offsets;
+    for (i64 p = 0; p < panels; ++p)
+      for (i64 j = 0; j < groups; ++j) {
+        u8 *b = packed + 64 + (p * groups + j) * form.group_bytes();
+        memset(b, 0, form.group_bytes());
+        for (i64 c = 0; c < kPanel && p * kPanel + c < n; ++c) {
+          f32 &scale = ((f32 *)b)[c], offset = has_offsets ? f32(check_random(-99, 99)) / 64 : 0;
+          i16 &least = ((i16 *)(b + kPanel * 4))[c];
+          scale = f32(check_random(1, 999)) / 4096, least = i16(check_random(-128, 3));
+          if (has_offsets) ((f32 *)(b + kPanel * 6))[c] = offset;
+          for (i64 i = 0; i < rows; ++i) {
+            const int number = check_random(0, (1 << bits) - 1);
+            u8 &byte = b[form.head() + (i / height * kPanel + c) * 4 + i % 4];
+            byte = u8(byte | number << (i % height / 4 * 4));
+            weight[(p * kPanel + c) * k + j * rows + i] = double(number + least) * scale + offset;
+          }
+        }
+      }
+  }
+  ~Grouped() { free(packed), free(weight); }
+};
+
+// Few rows with the instruction and without have the same bits, and more rows are near them.
+template <int Bits, int Rows> static void same_bits(const Grouped &b, const i32 *digits, i64 words) {
+  alignas(64) f32 fast[4 * kPanel], slow[4 * kPanel];
+  const i64 groups = b.k / b.form.rows;
+  for (i64 p = 0; p < ceil_div(b.n, i64(kPanel)); ++p) {
+    memset(fast, 0, sizeof fast), memset(slow, 0, sizeof slow);
+    const u8 *panel = b.packed + 64 + p * groups * b.form.group_bytes();
+    for (i64 c = 0; c < kPanel; c += grouped_vectors(Rows) * kLanes) {
+      fast_group_sums<Bits, Rows>(b.form, groups, digits, words, panel, c, fast + c);
+      group_sums<Bits, Rows>(b.form, groups, digits, words, panel, c, slow + c);
+    }
+    if (memcmp(fast, slow, sizeof fast) != 0) CHECK_FAIL("%d bits, %d rows: sums differ without the instruction", Bits, Rows);
+  }
+}
+
+static void check_groups(i64 bits, i64 rows, bool has_offsets, i64 m, i64 n, i64 groups) {
+  const Grouped b(bits, rows, has_offsets, n, groups);
+  const i64 k = b.k, stride = k + 3;
+  Guarded<f32> a(m * stride), result(m * n);
+  // Numbers of very different sizes in every group, and one that is not finite in one row.
+  for (i64 i = 0; i < a.n; ++i) a.data[i] = f32(check_random(-9999, 9999)) * (i % 7 == 0 ? 1e3f : i % 5 == 0 ? 1e-4f : 0.01f);
+  const i64 odd = m > 2 ? 1 : -1;
+  if (odd >= 0) a.data[odd * stride + 5] = __builtin_inff();
+  const i64 words = digit_row_words(b.form, k);
+  Guarded<u8> scratch(kPanel * k * 4 + gemm_copy_bytes<f32>(m, k) + min_i64(m, kGroupedRows) * words * 4, true);
+  const auto keep = [&](i64 row, i64 column, auto lanes, auto sums) { store(lanes, result.data + row * n + column, sums); };
+  gemm_groups(0, m, 0, ceil_div(n, i64(kPanel)), m, n, k, Matrix<f32>{a.data, stride, 1}, b.packed, scratch.data, keep);
+  for (i64 r = 0; r < m; ++r)
+    for (i64 c = 0; c < n; ++c) {
+      double sum = 0, size = 0;
+      for (i64 i = 0; i < k; ++i) {
+        const double product = double(a.data[r * stride + i]) * b.weight[c * k + i];
+        sum += product, size += product < 0 ? -product : product;
+      }
+      const double own = result.data[r * n + c], away = own - sum;
+      const bool is_right = r == odd ? !(own - own == 0) : (away < 0 ? -away : away) <= 1e-6 * size;
+      ++check_cases;
+      if (!is_right) return CHECK_FAIL("%ld bits, %ld rows of %ld groups of %ld, at (%ld, %ld): %g, not %g", (long)bits, (long)m, (long)groups, (long)rows, (long)r, (long)c, own, sum);
+    }
+  if (m != 4) return;
+  for (i64 i = 0; i < a.n; ++i) a.data[i] = f32(check_random(-9999, 9999));
+  i32 *digits = (i32 *)scratch.data;
+  for (i64 r = 0; r < m; ++r) write_row_digits(b.form, groups, a.data + r * stride, digits + r * words);
+  if (AOTI_WORD_PRODUCTS && !has_word_products()) return;
+  bits == 4 ? same_bits<4, 4>(b, digits, words) : same_bits<8, 4>(b, digits, words);
+  bits == 4 ? same_bits<4, 1>(b, digits, words) : same_bits<8, 1>(b, digits, words);
+}
+
+static void check_all_groups() {
+  for (i64 bits = 4; bits <= 8; bits += 4) {
+    const i64 rows[] = {1, 2, 3, 4, 16, 17};
+    for (i64 m : rows) check_groups(bits, 32, m % 2 == 0, m, 70, 3);
+    check_groups(bits, 19, false, 4, 33, 2), check_groups(bits, 2050, true, 1, 5, 1);
+    check_groups(bits, 16, true, 4, 64, 9), check_groups(bits, 128, false, 7, 32, 2);
+  }
+}
+
 int main() {
   // Random numbers, and those whose products saturate where two are added up in 16 bits.
   for (int round = 0; round < 3; ++round) {
@@ -61,5 +150,6 @@ int main() {
     check_tiles<false>();
     if (has_word_products()) check_tiles<true>();
   }
+  check_all_groups();
   return check_end();
 }

@@ -9,7 +9,7 @@ use aoti_runtime::{AnyView, DType, DeviceTensor, DynTensor, Model, ModelInfo, Pr
 use super::profile::{Limit, Profile, repeated};
 use super::{MOST_RUNS, is_warm};
 use crate::failure::Failure;
-use crate::tensors::room;
+use aoti_tune::tensors::room;
 
 /// Prepared runs that are under way at one time where none is waited for before the next.
 const DEPTH: usize = 4;

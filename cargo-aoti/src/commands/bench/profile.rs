@@ -10,8 +10,8 @@ use aoti_runtime::{AnyView, DynTensor, Executor, KernelEvent, KernelInfo, Kernel
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::rates::Rates;
 use crate::table;
+use aoti_tune::peaks::Peaks;
 
 /// Kernels below this part of what can be reached are worth a look.
 pub(super) const SLOW: f64 = 0.25;
@@ -55,7 +55,7 @@ pub(super) struct Profile<'a> {
 /// What times are held against.
 pub(super) enum Limit {
     /// What the processor reaches on as many threads.
-    Machine(Rates),
+    Machine(Peaks),
     /// Of a device: billions of bytes that a large copy there reads and writes in a second, or why nobody knows.
     Copy(Result<f64, String>),
 }
@@ -145,9 +145,9 @@ impl<'a> Profile<'a> {
 
     /// The same, held against what this machine reaches with so many threads; that is measured again where it is in doubt.
     pub(super) fn against_machine(self, cache: Option<&Path>, threads: usize) -> Profile<'a> {
-        let profile = self.against(Limit::Machine(Rates::here(cache, threads, false)));
+        let profile = self.against(Limit::Machine(Peaks::here(cache, threads, false)));
         if profile.is_doubtful() {
-            profile.against(Limit::Machine(Rates::doubted(cache, threads)))
+            profile.against(Limit::Machine(Peaks::doubted(cache, threads)))
         } else {
             profile
         }
@@ -438,7 +438,7 @@ mod tests {
     fn on_a_processor_times_are_held_against_what_it_reaches() {
         let kernels = [kernel("short"), kernel("long")];
         // Each of two calls computes for 0.8 us, and reads and writes for 2 us.
-        let profile = profile(&kernels).against(Limit::Machine(Rates::fixed(5000.0, 1000.0)));
+        let profile = profile(&kernels).against(Limit::Machine(Peaks::fixed(5000.0, 1000.0)));
         let json = profile.json();
         assert_eq!(json["kernels"][1]["of_limit"], json!(0.4));
         assert_eq!(
@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn what_is_faster_than_the_machine_is_doubted() {
         let kernels = [kernel("short"), kernel("long")];
-        let profile = profile(&kernels).against(Limit::Machine(Rates::fixed(500.0, 100.0)));
+        let profile = profile(&kernels).against(Limit::Machine(Peaks::fixed(500.0, 100.0)));
         assert!(profile.is_doubtful() && profile.table(None).contains("doctor --measure"));
     }
 
@@ -465,7 +465,7 @@ mod tests {
             "blocks_0_attention_scaled_dot_product_attention_default_and_more_of_it_that_goes_on_for_long";
         let mut kernels: Vec<KernelInfo> = vec![kernel("long"), kernel(long)];
         kernels[1].source = vec!["/home/me/models/export.py:41 in forward: x = self.up(x)".to_owned()];
-        let profile = profile(&kernels).against(Limit::Machine(Rates::fixed(50_000.0, 10_000.0)));
+        let profile = profile(&kernels).against(Limit::Machine(Peaks::fixed(50_000.0, 10_000.0)));
         for width in [80, 140] {
             let table = anstream::adapter::strip_str(&profile.table(Some(width))).to_string();
             let longest = table.lines().map(|line| line.chars().count()).max();

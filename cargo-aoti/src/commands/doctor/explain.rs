@@ -1,7 +1,7 @@
 //! `doctor --explain`: how the toolchains for a project are found. Asks the resolution that builds ask, and shows what it
 //! says; decides nothing itself.
 
-use aoti_build::Wishes;
+use aoti_build::BuildSettings;
 use aoti_toolchain::{Device, Error, Requirements, Resolution, Target, Toolchain, Toolchains};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::project::Project;
 pub(super) struct Wanted {
     /// None where there is no project: the defaults are wanted.
     packages: Vec<String>,
-    pub(super) wishes: Wishes,
+    pub(super) settings: BuildSettings,
 }
 
 /// One request with what became of it.
@@ -34,17 +34,17 @@ pub(super) fn device(name: &str) -> Result<Device, String> {
 
 /// What the selected packages want; without a project, the defaults.
 pub(super) fn wanted(arguments: &Arguments, context: &Context) -> Result<Vec<Wanted>, Failure> {
-    let defaults = || vec![Wanted { packages: Vec::new(), wishes: Wishes::default() }];
+    let defaults = || vec![Wanted { packages: Vec::new(), settings: BuildSettings::default() }];
     if !Project::is_there(&arguments.selection, context) {
         return Ok(defaults());
     }
     let project = Project::open(&arguments.selection, context)?;
     let mut all: Vec<Wanted> = Vec::new();
     for package in project.packages(&arguments.selection, context)? {
-        let (name, wishes) = (package.name.to_string(), project.wishes(package)?);
-        match all.iter_mut().find(|known| known.wishes == wishes) {
+        let (name, settings) = (package.name.to_string(), project.settings(package)?);
+        match all.iter_mut().find(|known| known.settings == settings) {
             Some(known) => known.packages.push(name),
-            None => all.push(Wanted { packages: vec![name], wishes }),
+            None => all.push(Wanted { packages: vec![name], settings }),
         }
     }
     Ok(if all.is_empty() { defaults() } else { all })
@@ -83,10 +83,10 @@ fn explained<'a>(
     }
     let mut all = Vec::new();
     for wanted in wanted {
-        let own = &wanted.wishes.toolchains;
+        let own = &wanted.settings.toolchains;
         let toolchains = Toolchains::for_project(environment, cache.as_deref(), own)?;
         for target in &targets {
-            for requirements in requirements(arguments, &wanted.wishes, target) {
+            for requirements in requirements(arguments, &wanted.settings, target) {
                 let outcome = toolchains.resolution(&requirements);
                 all.push(Explained { wanted, requirements, outcome });
             }
@@ -96,8 +96,8 @@ fn explained<'a>(
 }
 
 /// The requests of a project that are about the devices asked for; a device that it does not want is asked for as such.
-fn requirements(arguments: &Arguments, wishes: &Wishes, target: &Target) -> Vec<Requirements> {
-    let all = wishes.requirements(target);
+fn requirements(arguments: &Arguments, settings: &BuildSettings, target: &Target) -> Vec<Requirements> {
+    let all = settings.requirements(target);
     if arguments.device.is_empty() {
         return all;
     }

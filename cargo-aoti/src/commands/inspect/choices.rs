@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
-use aoti_compiler::cost::{Facts, WorkKind};
+use aoti_compiler::cost::{MachineInfo, WorkKind};
 use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::schedule::{Records, TuningKey};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::single;
 use crate::table;
-use crate::tune::log::parts;
+use aoti_tune::log::parts;
 
 /// Prints the choices of a model.
 pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Output) -> Result<(), Failure> {
@@ -34,13 +34,13 @@ pub(super) fn run(model: ModelFile, path: &Path, options: &Options, output: Outp
         records.set(kernel.clone(), Record::best(&own).clone());
     }
     let rates = lock.rates_for(std::env::consts::ARCH).cloned();
-    let options = Options { records, rates, ..options.clone() };
+    let options = options.clone().with_measurements(records, rates);
     if !options.levels.is_empty() {
         show_prices(&options, output);
     }
-    let kernels = compile::tuning_points(model, &options, Facts::default())?;
+    let kernels = compile::tuning_points(model, &options, MachineInfo::default())?;
     let mut shown = Vec::new();
-    for kernel in kernels.iter().filter(|kernel| kernel.ways.len() > 1) {
+    for kernel in kernels.iter().filter(|kernel| kernel.candidates.len() > 1) {
         // Kernels of one key are run in one way.
         if shown.contains(&&kernel.key) {
             continue;
@@ -85,7 +85,7 @@ fn lock_for(path: &Path) -> Option<PathBuf> {
 
 /// What was measured of a way, over all records of its kernel.
 fn measured(kernel: &OpenKernel, way: usize, records: &[(&Place, &Record)]) -> Vec<f64> {
-    let setting = &kernel.ways[way].setting;
+    let setting = &kernel.candidates[way].setting;
     let of = |(_, record): &(&Place, &Record)| match record.others.iter().find(|(own, _)| own == setting) {
         _ if record.setting == *setting => Some(record.micros),
         _ if way == 0 => Some(record.default_micros),
@@ -95,7 +95,7 @@ fn measured(kernel: &OpenKernel, way: usize, records: &[(&Place, &Record)]) -> V
 }
 
 fn why(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
-    let taken = &kernel.ways[kernel.taken].setting;
+    let taken = &kernel.candidates[kernel.taken].setting;
     let Some((place, record)) = records.iter().rev().find(|(_, record)| record.setting == *taken) else {
         return why_none_won(kernel, records);
     };
@@ -111,7 +111,7 @@ fn why(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
 
 /// The same where the way that is taken was the fastest of no single measurement.
 fn why_none_won(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
-    let is_way = |record: &Record| kernel.ways.iter().any(|way| way.setting == record.setting);
+    let is_way = |record: &Record| kernel.candidates.iter().any(|way| way.setting == record.setting);
     let of_sizes: Vec<_> = records.iter().filter(|(place, _)| !place.sizes.is_empty()).collect();
     let is_measured = measured(kernel, kernel.taken, records).len() == records.len();
     let reason = match records {
@@ -130,7 +130,7 @@ fn why_none_won(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
 
 fn as_text(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
     let mut text = format!("{} ({}): {}\n", kernel.name, kernel.key, why(kernel, records));
-    for (position, way) in kernel.ways.iter().enumerate() {
+    for (position, way) in kernel.candidates.iter().enumerate() {
         let mark = if position == kernel.taken { '*' } else { ' ' };
         let times = measured(kernel, position, records);
         let times: Vec<String> = times.iter().map(|micros| format!("{micros:.2} us")).collect();
@@ -150,7 +150,7 @@ fn as_json(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> Value {
     json!({
         "reason": "aoti-choices",
         "kernel": kernel.name, "key": kernel.key.to_string(), "target": kernel.target,
-        "why": why(kernel, records), "ways": kernel.ways.iter().enumerate().map(way).collect::<Vec<_>>(),
+        "why": why(kernel, records), "ways": kernel.candidates.iter().enumerate().map(way).collect::<Vec<_>>(),
     })
 }
 
@@ -175,14 +175,14 @@ mod tests {
             shares: None,
         };
         let key = TuningKey::parse("0123456789abcdef").expect("a key");
-        let ways = WAYS.iter().map(way).collect();
+        let candidates = WAYS.iter().map(way).collect();
         OpenKernel {
             name: "fc_linear".to_owned(),
             key,
             target: "cpu".to_owned(),
             sizes: vec![Some((0, 0))],
             index: Some(0),
-            ways,
+            candidates,
             taken: 1,
         }
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 use aoti_runtime::{DType, DynTensor, Error, KernelEvent, KernelInfo, KernelPhase, ModelInfo, bf16, f16};
 
 use crate::failure::Failure;
-use crate::tensors::{complex, file};
+use crate::tensors::file;
+use aoti_tune::tensors::complex;
 
 /// What is looked for in a run.
 pub(super) struct Taps {

@@ -32,7 +32,7 @@ fn page(objects: &[Value]) -> Page {
     page.fact("not as predicted", &kernels.iter().filter(is_changed).count().to_string());
     wholes(&mut page, objects);
     winners(&mut page, &kernels);
-    ways(&mut page, &kernels);
+    candidates(&mut page, &kernels);
     page
 }
 
@@ -100,7 +100,7 @@ fn winners(page: &mut Page, kernels: &[&Value]) {
     page.section("Winners", "", &table.html());
 }
 
-fn ways(page: &mut Page, kernels: &[&Value]) {
+fn candidates(page: &mut Page, kernels: &[&Value]) {
     let columns = [
         ("kernel", false),
         ("µs", true),

@@ -95,8 +95,9 @@ fn of_file(path: &Path, arguments: &Arguments, context: &Context) -> Result<Plan
     let (path, case) = case::model_file(path)?;
     let mut model = Model::new(single::name_of(&path), &path).levels(["native"]);
     model.operators = single::operators(&context.environment)?;
-    let Numerics { tf32, libraries } = arguments.rounding.or(Tf32::default());
+    let Numerics { tf32, libraries, weights } = arguments.rounding.or(Tf32::default());
     (model.tf32, model.libraries) = (Some(tf32), libraries);
+    model.weights_type = weights;
     let device = arguments.device;
     if single::toolchain_device(device) != aoti_toolchain::Device::Cpu {
         let architectures = vec!["native".to_owned()];

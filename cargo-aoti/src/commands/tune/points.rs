@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use aoti_build::{Model, Session};
-use aoti_compiler::cost::Facts;
+use aoti_compiler::cost::MachineInfo;
 
 use super::Arguments;
 use super::plan::Planned;
 use crate::failure::Failure;
-use crate::tune::machine;
+use aoti_tune::machine;
 
 /// Sizes at which all kernels of a model are measured.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -40,7 +40,10 @@ pub(super) fn points(
     let mut points: Vec<Point> =
         dims(arguments, planned).into_iter().map(|dims| Point { dims, inputs: Vec::new() }).collect();
     let has_open_sizes = || -> Result<bool, Failure> {
-        Ok(session.tuning_points(model, Facts::default())?.iter().any(|kernel| !kernel.sizes.is_empty()))
+        Ok(session
+            .tuning_points(model, MachineInfo::default())?
+            .iter()
+            .any(|kernel| !kernel.sizes.is_empty()))
     };
     if arguments.dry_run || !has_open_sizes()? {
         // Nothing that is measured tells one point from another.

@@ -9,9 +9,9 @@ use super::Subject;
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::tune::groups::Group;
-use crate::tune::outcome::{Knowledge, Outcome};
-use crate::tune::statistics::Timing;
+use aoti_tune::groups::Group;
+use aoti_tune::outcome::{Knowledge, Outcome};
+use aoti_tune::statistics::Timing;
 
 /// Hears of the cache only what went wrong with it.
 struct Warned<'a>(&'a Terminal);
@@ -31,11 +31,11 @@ const OTHERS: usize = 8;
 
 /// The ways of a group that are compared: the first, and those that are tried.
 fn compared(group: &Group) -> Vec<&Setting> {
-    let mut ways: Vec<usize> = group.tried.clone();
-    ways.push(0);
+    let mut candidates: Vec<usize> = group.tried.clone();
+    candidates.push(0);
     // The order in which they are tried is no part of the question.
-    ways.sort_unstable();
-    ways.into_iter().map(|way| &group.ways[way].setting).collect()
+    candidates.sort_unstable();
+    candidates.into_iter().map(|way| &group.candidates[way].setting).collect()
 }
 
 /// Takes the records that the cache has of kernels of which the lock has none; these are not measured.
@@ -44,7 +44,7 @@ pub(super) fn take_over(threads: u16, context: &Context, session: &Session, subj
     for group in std::mem::take(&mut subject.groups) {
         let place = subject.place(&group, threads);
         let has_own = subject.record(&group, threads).is_some();
-        let question = Question { place: &place, compiler: &subject.compiler, ways: &compared(&group) };
+        let question = Question { place: &place, compiler: &subject.compiler, candidates: &compared(&group) };
         let shared = if has_own { None } else { session.shared_record(&question, &progress) };
         match shared {
             Some(shared) => {
@@ -117,8 +117,8 @@ pub(super) fn found(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> V
             |(rank, (other, _)): &(usize, (usize, Timing))| *rank < most || (*other == 0 && most > 1);
         let others = others.into_iter().enumerate().filter(is_kept);
         let others =
-            others.map(|(_, (other, own))| (group.ways[other].setting.clone(), own.median)).collect();
-        let setting = group.ways[way].setting.clone();
+            others.map(|(_, (other, own))| (group.candidates[other].setting.clone(), own.median)).collect();
+        let setting = group.candidates[way].setting.clone();
         let record = Record {
             model: subject.model.name.clone(),
             name: group.name.clone(),
@@ -128,7 +128,7 @@ pub(super) fn found(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> V
             spread: own.spread,
             default_micros: first.median,
             others,
-            predicted: group.ways[way].cost,
+            predicted: group.candidates[way].cost,
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             compiler: subject.compiler.clone(),
         };
@@ -151,7 +151,7 @@ pub(super) fn share(
         let group = &subject.groups[*position];
         let is_whole = group.tried.iter().all(|way| outcome.known[*position][*way] != Knowledge::Untried);
         if is_whole {
-            let question = Question { place, compiler: &subject.compiler, ways: &compared(group) };
+            let question = Question { place, compiler: &subject.compiler, candidates: &compared(group) };
             session.share_record(&question, record, &progress)?;
         }
     }

@@ -7,11 +7,11 @@ use super::{Arguments, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
 use crate::table;
-use crate::tune::apart::Apart;
-use crate::tune::groups::Group;
-use crate::tune::log::parts;
-use crate::tune::outcome::{Knowledge, Outcome};
-use crate::tune::search::Listener;
+use aoti_tune::groups::Group;
+use aoti_tune::log::parts;
+use aoti_tune::outcome::{Knowledge, Outcome};
+use aoti_tune::placement::PlacementFilter;
+use aoti_tune::search::Listener;
 
 /// Ways that `--verbose` shows of each kernel.
 const SHOWN: usize = 10;
@@ -28,7 +28,7 @@ impl Listener for Heard<'_> {
     }
 
     fn refused(&self, group: &Group, way: usize, reason: &str) {
-        let (kernel, choice) = (&group.name, &group.ways[way].setting);
+        let (kernel, choice) = (&group.name, &group.candidates[way].setting);
         self.progress.warn(&format!("kernel `{kernel}` is not run as `{choice}`: {reason}"));
     }
 
@@ -55,18 +55,19 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
     let fitted = |text: String| table::fit(&text, arguments.output.width());
     for group in &subject.groups {
         if arguments.output.is_json() {
-            let ways = group.tried.iter().map(|way| &group.ways[*way]);
-            let ways: Vec<Value> =
-                ways.map(|way| json!({ "choice": way.setting.to_string(), "predicted": way.cost, "parts": parts(way) })).collect();
+            let candidates = group.tried.iter().map(|way| &group.candidates[*way]);
+            let candidates: Vec<Value> =
+                candidates.map(|way| json!({ "choice": way.setting.to_string(), "predicted": way.cost, "parts": parts(way) })).collect();
             print_json(&json!({
                 "reason": "aoti-candidates", "model": subject.model.name, "kernel": group.name,
-                "key": group.key.to_string(), "default": group.ways[0].setting.to_string(),
-                "default_parts": parts(&group.ways[0]), "candidates": ways,
+                "key": group.key.to_string(), "default": group.candidates[0].setting.to_string(),
+                "default_parts": parts(&group.candidates[0]), "candidates": candidates,
             }));
             continue;
         }
-        let mut text = format!("{} ({}): {}\n", group.name, group.key, group.ways[0].setting.sentence());
-        for way in group.tried.iter().map(|way| &group.ways[*way]) {
+        let mut text =
+            format!("{} ({}): {}\n", group.name, group.key, group.candidates[0].setting.sentence());
+        for way in group.tried.iter().map(|way| &group.candidates[*way]) {
             text.push_str(&format!("  {:>6.2}  {}\n", way.cost, way.setting.sentence()));
         }
         print(&fitted(text));
@@ -83,7 +84,7 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
 pub(super) fn apart(context: &Context, subject: &Subject<'_>, outcome: &Outcome) {
     /// Of so many runs one that does not count is no news.
     const USUAL: usize = 10;
-    let Apart { best, worst, runs, left_out } = outcome.apart;
+    let PlacementFilter { best, worst, runs, left_out } = outcome.apart;
     if left_out * USUAL > runs {
         let (name, best, worst) = (subject.named(), best / 1e3, worst / 1e3);
         context.terminal.warn(&format!(
@@ -227,7 +228,7 @@ fn kernel_text(
     let winner = outcome.winners.0[position];
     let mut text = match (outcome.timing(position, 0), outcome.timing(position, winner)) {
         (Some(first), Some(own)) if winner != 0 => {
-            let sentence = group.ways[winner].setting.sentence();
+            let sentence = group.candidates[winner].setting.sentence();
             let change = change(first.median, own.median);
             format!("{}: {:.2} us -> {:.2} us ({change}): {sentence}\n", group.name, first.median, own.median)
         }
@@ -235,11 +236,11 @@ fn kernel_text(
         (None, _) => format!("{}: not measured\n", group.name),
     };
     if let Some(recorded) = recorded.filter(|recorded| *recorded != winner) {
-        text.push_str(&format!("  recorded was {}\n", group.ways[recorded].setting.sentence()));
+        text.push_str(&format!("  recorded was {}\n", group.candidates[recorded].setting.sentence()));
     }
     if is_verbose {
         for (way, timing) in outcome.ranked(position).into_iter().take(SHOWN) {
-            let own = &group.ways[way];
+            let own = &group.candidates[way];
             let (median, spread, cost) = (timing.median, timing.spread, own.cost);
             text.push_str(&format!(
                 "  {median:>10.2} us ± {spread:<8.2} predicted {cost:<5.2} {}\n",
@@ -253,7 +254,7 @@ fn kernel_text(
 fn kernel_json(subject: &Subject<'_>, outcome: &Outcome, position: usize, recorded: Option<usize>) -> Value {
     let group = &subject.groups[position];
     let way = |(way, known): (usize, &Knowledge)| {
-        let own = &group.ways[way];
+        let own = &group.candidates[way];
         let (choice, predicted) = (own.setting.to_string(), own.cost);
         match known {
             Knowledge::Untried => json!({ "choice": choice, "predicted": predicted }),
@@ -268,8 +269,8 @@ fn kernel_json(subject: &Subject<'_>, outcome: &Outcome, position: usize, record
     json!({
         "reason": "aoti-tuning", "model": subject.model.name, "dims": dims_json(subject),
         "kernel": group.name, "key": group.key.to_string(),
-        "choice": group.ways[outcome.winners.0[position]].setting.to_string(),
-        "recorded": recorded.map(|recorded| group.ways[recorded].setting.to_string()),
+        "choice": group.candidates[outcome.winners.0[position]].setting.to_string(),
+        "recorded": recorded.map(|recorded| group.candidates[recorded].setting.to_string()),
         "candidates": outcome.known[position].iter().enumerate().map(way).collect::<Vec<_>>(),
     })
 }

@@ -10,8 +10,9 @@ use super::examine::Examiner;
 use super::outcome::Outcome;
 use crate::case::Case;
 use crate::failure::Failure;
-use crate::tensors::compare::{self, Tolerance, Tolerances};
-use crate::tensors::{complex, file};
+use crate::tensors::file;
+use aoti_tune::tensors::compare::{self, Tolerance, Tolerances};
+use aoti_tune::tensors::complex;
 
 /// What a kernel wrote.
 struct Written {
@@ -24,7 +25,7 @@ struct Written {
 impl Examiner {
     /// A sentence about the first difference, in the order in which kernels run.
     pub(super) fn first_difference(&self, case: &Case, tolerances: &Tolerances) -> Result<String, Failure> {
-        let Some(graph) = self.import(&case.model()) else {
+        let Some(graph) = self.import(case) else {
             return Err(Failure::User("the model cannot be read".to_owned()));
         };
         let inputs = file::read(&case.inputs())?;

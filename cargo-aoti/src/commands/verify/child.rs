@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::system;
+use aoti_tune::system;
 
 /// What the process says when all is well.
 #[derive(Deserialize, Debug)]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use aoti_build::{Error, LinkKind, Session, Silent};
-use aoti_compiler::frontend;
+use aoti_build::{Error, LinkKind, Model, Session, Silent, WeightsType};
+use aoti_compiler::frontend::{self, ModelFile};
 use aoti_compiler::graph::{Graph, InputRole, OutputRole};
 use aoti_runtime::{Device, DynTensor};
 use aoti_toolchain::temporary_folder;
@@ -19,7 +19,8 @@ use crate::case::{Case, Format, Reference, Terms};
 use crate::failure::Failure;
 use crate::memory;
 use crate::single;
-use crate::tensors::{compare, file, flat};
+use crate::tensors::file;
+use aoti_tune::tensors::{compare, flat};
 
 pub(super) struct Examiner {
     pub(super) session: Session,
@@ -93,6 +94,11 @@ impl Examiner {
         let reference = reference.map_err(said(Stage::Compare))?;
         let exact = reference.as_deref().zip(terms.reference.as_ref());
         let exact = exact.map(|(outputs, Reference { times, .. })| compare::Exact { outputs, times: *times });
+        let weights = self.weights(case);
+        if weights != WeightsType::Own {
+            return of_rounded_weights(weights, &found, &expected, outcome)
+                .map_err(|message| (Stage::Compare, message));
+        }
         let (distance, result) = compare::all(&found, &expected, &terms.tolerances, exact);
         outcome.distance = Some(distance);
         result.map_err(|message| {
@@ -112,8 +118,11 @@ impl Examiner {
         let outputs = folder.join("outputs.safetensors");
         let mut command = self.run_case(case, &outputs)?;
         command.arg("--model").arg(case.model());
-        let stage =
-            if self.stage_of_rejection(&case.model()) == Stage::Lower { Stage::Run } else { Stage::Import };
+        let shapes = case.shapes().map_err(said(Stage::Import))?;
+        for (name, shape) in &shapes {
+            command.args(["--shape", &format!("{name}={shape}")]);
+        }
+        let stage = if self.stage_of_rejection(case) == Stage::Lower { Stage::Run } else { Stage::Import };
         self.run(command, outcome, folder).map_err(|(_, message)| (stage, message))?;
         file::read(&outputs).map_err(said(Stage::Compare))
     }
@@ -150,14 +159,14 @@ impl Examiner {
         let made = self.session.harness(&single.built, program.linking, &path);
         made.map_err(|error| (Stage::Compile, error.to_string()))?;
         let given = file::read(&case.inputs()).map_err(said(Stage::Run))?;
-        flat::write(&inputs, &given).map_err(said(Stage::Run))?;
+        flat::write(&inputs, &given).map_err(Failure::from).map_err(said(Stage::Run))?;
         let mut words = program.runner.iter().cloned().chain([path.into_os_string()]);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words).arg(inputs).arg(&outputs);
         command.args([self.threads, program.callers].map(|number| number.to_string()));
         command.envs(SANITIZER_OPTIONS);
         self.run(command, outcome, folder)?;
-        flat::read(&outputs).map_err(said(Stage::Compare))
+        flat::read(&outputs).map_err(Failure::from).map_err(said(Stage::Compare))
     }
 
     /// This program as the process that runs a case.
@@ -183,17 +192,20 @@ impl Examiner {
         link: LinkKind,
         outcome: &mut Outcome,
     ) -> Result<single::Single, Stopped> {
-        let path = case.model();
+        outcome.stage = Stage::Import;
+        let shapes = case.shapes().map_err(said(Stage::Import))?;
         outcome.stage = Stage::Lower;
-        let (levels, numerics) = (self.levels.clone(), self.numerics.clone());
-        let built = single::model(&path, self.session.environment()).and_then(|model| {
+        let levels = self.levels.clone();
+        let numerics = Numerics { weights: self.weights(case), ..self.numerics.clone() };
+        let built = single::model(&case.model(), self.session.environment()).and_then(|model| {
+            let model = Model { shapes, ..model };
             single::build(&self.session, &model, link, self.device, levels, numerics, &Silent)
         });
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import
             } else if let Error::Model { .. } = &error {
-                self.stage_of_rejection(&path)
+                self.stage_of_rejection(case)
             } else {
                 Stage::Compile
             };
@@ -203,19 +215,25 @@ impl Examiner {
         Ok(single)
     }
 
-    /// Which part of the compiler refuses a model: the one that reads it, or one behind it.
-    fn stage_of_rejection(&self, path: &Path) -> Stage {
-        if self.import(path).is_some() { Stage::Lower } else { Stage::Import }
+    /// What the weights of a case are rounded to.
+    fn weights(&self, case: &Case) -> WeightsType {
+        if self.numerics.weights == WeightsType::Own { case.weights } else { self.numerics.weights }
     }
 
-    pub(super) fn import(&self, path: &Path) -> Option<Graph> {
+    /// Which part of the compiler refuses a model: the one that reads it, or one behind it.
+    fn stage_of_rejection(&self, case: &Case) -> Stage {
+        if self.import(case).is_some() { Stage::Lower } else { Stage::Import }
+    }
+
+    pub(super) fn import(&self, case: &Case) -> Option<Graph> {
         let operators = single::read_operators(self.session.environment()).ok()?;
-        frontend::read("case", memory::model(path).ok()?, &operators).ok()
+        let file = ModelFile { shapes: case.shapes().ok()?, ..memory::model_file(&case.model()).ok()? };
+        frontend::read("case", file, &operators).ok()
     }
 
     /// Whether the model of a case draws random numbers.
     fn draws(&self, case: &Case) -> bool {
-        let graph = self.import(&case.model());
+        let graph = self.import(case);
         graph.is_some_and(|graph| graph.inputs.iter().any(|input| input.role == InputRole::Generator))
     }
 
@@ -223,7 +241,7 @@ impl Examiner {
     /// cases may leave it out.
     fn as_many(&self, case: &Case, mut found: Vec<DynTensor>, expected: usize) -> Vec<DynTensor> {
         if found.len() > expected {
-            let graph = self.import(&case.model());
+            let graph = self.import(case);
             let users = graph
                 .map(|graph| graph.outputs.iter().filter(|output| output.role == OutputRole::User).count());
             if users.is_some_and(|users| expected >= users) {
@@ -237,4 +255,35 @@ impl Examiner {
 /// A failure as the reason why a case stopped.
 fn said(stage: Stage) -> impl Fn(Failure) -> Stopped {
     move |failure| (stage, failure.message().unwrap_or_default().to_owned())
+}
+
+/// Compares results of weights that were rounded when the model was built: how far they are is told, and it is not more than rounding
+/// explains.
+fn of_rounded_weights(
+    weights: WeightsType,
+    found: &[DynTensor],
+    expected: &[DynTensor],
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    let (word, most) = match weights {
+        WeightsType::Own => return Ok(()),
+        WeightsType::Int8 => ("int8", 0.05),
+        WeightsType::Int4 => ("int4", 0.5),
+        WeightsType::Bf16 => ("bf16", 0.02),
+    };
+    let any = compare::Tolerance { atol: f64::INFINITY, rtol: 0.0 };
+    let (distance, result) = compare::all(found, expected, &compare::Tolerances::Same(any), None);
+    outcome.distance = Some(distance);
+    result?;
+    let apart = compare::apart(found, expected);
+    let message = format!(
+        "weights as {word}: the error is {:.3} % of the outputs (root mean square), {:.3e} at most",
+        apart * 100.0,
+        distance.max_abs
+    );
+    if apart > most {
+        return Err(format!("{message}; {:.0} % are what rounding explains", most * 100.0));
+    }
+    outcome.message = message;
+    Ok(())
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::print;
 use crate::case::Case;
-use crate::tensors::compare::Distance;
+use aoti_tune::tensors::compare::Distance;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Status {
@@ -94,7 +94,7 @@ impl Outcome {
 
     /// One line; passes only if asked for. Long messages go on, indented.
     pub(super) fn print(&self, passes_too: bool) {
-        if self.status == Status::Pass && !passes_too {
+        if self.status == Status::Pass && !passes_too && self.message.is_empty() {
             return;
         }
         let (status, name, format) = (self.status.as_str(), &self.name, self.format);
@@ -102,6 +102,8 @@ impl Outcome {
         if self.status != Status::Pass {
             let message = self.message.trim_end().replace('\n', "\n    ");
             line.push_str(&format!(" at {}: {message}", self.stage.as_str()));
+        } else if !self.message.is_empty() {
+            line.push_str(&format!(": {}", self.message));
         }
         line.push('\n');
         print(&line);

@@ -9,7 +9,8 @@ use crate::case;
 use crate::commands::{Context, print_json};
 use crate::failure::Failure;
 use crate::ranks::{self, Rank};
-use crate::tensors::{compare, file};
+use crate::tensors::file;
+use aoti_tune::tensors::compare;
 
 /// Runs the ranks of each case below the paths and compares what every one of them gives.
 pub(super) fn examine_all(arguments: &Arguments, context: &Context) -> Result<[usize; 3], Failure> {

@@ -62,6 +62,7 @@ fn difference(arguments: &Arguments, context: &Context, case: &Case) -> Result<O
         let mut model = Model::new(single::name_of(&case.model()), case.model()).link(LinkKind::Static);
         model.levels = arguments.level.clone().into_iter().collect();
         model.operators = single::operators(&environment)?;
+        model.shapes = case.shapes()?;
         let layout = Layout::flat(folder.path().join(below));
         let job = Job { model, layout, incremental: false };
         builds.push(session.build(&[job], &Silent).remove(0)?);

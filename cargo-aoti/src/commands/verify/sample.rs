@@ -38,6 +38,7 @@ pub(super) fn case(
         format,
         set: None,
         file: Some(path.clone()),
+        weights: chosen.model.weights_type,
     };
     let samples = path.with_extension("safetensors");
     if arguments.reproduce {

@@ -2,7 +2,7 @@
 // handed on through warps and from warp to warp (Blelloch 1990). The order is the same in every run.
 #pragma once
 
-#include "../rows.h"
+#include "../scan.h"
 #include "simt.h"
 
 AOTI_NAMESPACE_BEGIN
@@ -89,9 +89,9 @@ AOTI_INLINE void scan_rows(const T *in, T *out, i64 outer, i64 length, i64 inner
         [&](i64 i, State(&own)[kScanned]) {
           const Neighbours<T> some = read_some(in + base, i, length, inner);
           AOTI_UNROLL_TIMES(4)
-          for (int k = 0; k < kScanned; ++k) own[k] = Op::first(read(some.elements + k));
+          for (int k = 0; k < kScanned; ++k) own[k] = read(some.elements + k);
         },
-        [&](State a, State b) { return Op::next(a, b); },
+        [&](State a, State b) { return Op::next(Vec<State, 1>{a}, Vec<State, 1>{b}).v; },
         [&](i64 i, const State(&own)[kScanned]) {
           Neighbours<T> some;
           AOTI_UNROLL_TIMES(4)
@@ -118,7 +118,10 @@ AOTI_INLINE void scan_extreme_rows(const T *in, T *out, i64 *index, i64 outer, i
           AOTI_UNROLL_TIMES(4)
           for (int k = 0; k < kScanned; ++k) own[k] = {read(some.elements + k), i + k};
         },
-        [&](State a, State b) { return Op::replaces(b.best, a.best) ? b : a; },
+        [&](State a, State b) {
+          using Best = Vec<computed<T>, 1>;
+          return lane(Op::replaces(Best{b.best}, Best{a.best}), 0) ? b : a;
+        },
         [&](i64 i, const State(&own)[kScanned]) {
           Neighbours<T> some;
           Neighbours<i64> places;

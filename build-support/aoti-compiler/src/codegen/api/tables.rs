@@ -105,7 +105,7 @@ impl Printer<'_> {
             Code::Gpu { vendor, architectures, kernels, weights: [begin, bytes] } => {
                 let line = |kernel: &crate::codegen::gpu::program::DeviceKernel| {
                     let name = literal(&kernel.name);
-                    format!("{{{name}, {}, {}, {}}}", kernel.shared, kernel.threads, kernel.copiers)
+                    format!("{{{name}, {}, {}, {}}}", kernel.shared, kernel.threads, kernel.producer_threads)
                 };
                 let lines: Vec<String> = kernels.iter().map(line).collect();
                 let kernels = table(rows, "gpu::Kernel ", "device_kernels", &lines);
@@ -321,7 +321,7 @@ impl Printer<'_> {
 
 /// A product as a library is told of it.
 fn product(own: &Product) -> String {
-    let Product { sizes: [m, n, k], matrices, pitches: [a, b, result], turned: [left, right], .. } = own;
+    let Product { sizes: [m, n, k], matrices, leading: [a, b, result], turned: [left, right], .. } = own;
     let element = match (matrices[0].dtype, own.rounded) {
         (DType::F16, _) => "F16",
         (DType::Bf16, _) => "Bf16",

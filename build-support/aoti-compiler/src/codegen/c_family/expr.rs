@@ -118,15 +118,41 @@ pub(in crate::codegen) fn condition(condition: &Condition) -> String {
     }
 }
 
-/// A `Vec<i64, W>` of the expression's values in the lanes, lane `k` being `vector + k`.
-pub(in crate::codegen) fn lanes(expr: &Expr, vector: Symbol) -> String {
+/// The integers of lanes in which an expression is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::codegen) enum LaneInteger {
+    /// Of 32 bits, for what fits them with all its parts.
+    I32,
+    /// Of 64 bits.
+    I64,
+}
+
+impl LaneInteger {
+    fn name(self) -> &'static str {
+        match self {
+            LaneInteger::I32 => "i32",
+            LaneInteger::I64 => "i64",
+        }
+    }
+}
+
+/// A vector of the expression's values in the lanes, lane `k` being `vector + k`.
+pub(in crate::codegen) fn lanes(expr: &Expr, vector: Symbol, integer: LaneInteger) -> String {
+    let ty = integer.name();
+    let lanes = |expr: &Expr| lanes(expr, vector, integer);
     if !expr.mentions(vector) {
-        return format!("broadcast(lanes, i64({}))", scalar(expr));
+        return format!("broadcast(lanes, {ty}({}))", scalar(expr));
     }
     if let Some((coefficient, _)) = expr.affine_in(vector) {
         // The value at lane 0 is the expression itself, the axis variable standing at lane 0.
-        let step = if coefficient.is(1) { String::new() } else { format!(", {}", scalar(&coefficient)) };
-        return format!("iota(lanes, {}{step})", scalar(expr));
+        let (function, start, step) = match integer {
+            LaneInteger::I64 => ("iota", scalar(expr), scalar(&coefficient)),
+            LaneInteger::I32 => {
+                ("iota32", format!("i32({})", scalar(expr)), format!("i32({})", scalar(&coefficient)))
+            }
+        };
+        let step = if coefficient.is(1) { String::new() } else { format!(", {step}") };
+        return format!("{function}(lanes, {start}{step})");
     }
     match expr.node() {
         Node::Int(_) | Node::Sym(_) => unreachable!("constants and symbols are affine"),
@@ -136,31 +162,31 @@ pub(in crate::codegen) fn lanes(expr: &Expr, vector: Symbol) -> String {
                 if !text.is_empty() {
                     text.push_str(" + ");
                 }
-                text.push_str(&lanes(term, vector));
+                text.push_str(&lanes(term));
                 if *coefficient != 1 {
-                    text.push_str(&format!(" * i64({coefficient})"));
+                    text.push_str(&format!(" * {ty}({coefficient})"));
                 }
             }
             if *constant != 0 {
-                text.push_str(&format!(" + i64({constant})"));
+                text.push_str(&format!(" + {ty}({constant})"));
             }
             format!("({text})")
         }
         Node::Product(factors) => {
-            let factors: Vec<String> = factors.iter().map(|factor| lanes(factor, vector)).collect();
+            let factors: Vec<String> = factors.iter().map(lanes).collect();
             format!("({})", factors.join(" * "))
         }
-        Node::FloorDiv(a, b) => divided("floor_div", a, b, vector),
-        Node::Mod(a, b) => divided("remainder", a, b, vector),
-        Node::Min(a, b) => format!("minimum({}, {})", lanes(a, vector), lanes(b, vector)),
-        Node::Max(a, b) => format!("maximum({}, {})", lanes(a, vector), lanes(b, vector)),
+        Node::FloorDiv(a, b) => divided("floor_div", &lanes(a), b, &lanes),
+        Node::Mod(a, b) => divided("remainder", &lanes(a), b, &lanes),
+        Node::Min(a, b) => format!("minimum({}, {})", lanes(a), lanes(b)),
+        Node::Max(a, b) => format!("maximum({}, {})", lanes(a), lanes(b)),
     }
 }
 
 /// A quotient or remainder in the lanes; those by a fixed number have functions of their own.
-fn divided(function: &str, a: &Expr, b: &Expr, vector: Symbol) -> String {
+fn divided(function: &str, a: &str, b: &Expr, lanes: &dyn Fn(&Expr) -> String) -> String {
     match b.as_int() {
-        Some(divisor) if divisor > 0 => format!("{function}_by<{divisor}>({})", lanes(a, vector)),
-        Some(_) | None => format!("{function}({}, {})", lanes(a, vector), lanes(b, vector)),
+        Some(divisor) if divisor > 0 => format!("{function}_by<{divisor}>({a})"),
+        Some(_) | None => format!("{function}({a}, {})", lanes(b)),
     }
 }

@@ -39,12 +39,12 @@ impl<'a> Parameters<'a> {
             }
             let written = writes.contains(&buffer);
             let counter = match (program.buffers[buffer].storage, written) {
-                (Storage::Row { .. }, _) => &mut rows,
+                (Storage::Local { .. }, _) => &mut rows,
                 (_, true) => &mut outputs,
                 (_, false) => &mut inputs,
             };
             let prefix = match (program.buffers[buffer].storage, written) {
-                (Storage::Row { .. }, _) => "row",
+                (Storage::Local { .. }, _) => "row",
                 (_, true) => "out",
                 (_, false) => "in",
             };
@@ -56,7 +56,7 @@ impl<'a> Parameters<'a> {
             KernelKind::MatMul(matmul) => matmul.row_epilogue.as_ref().map_or(vec![], positions_of),
             KernelKind::Convolution(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_)
+            | KernelKind::AxisOp(_)
             | KernelKind::Extern(_) => vec![],
         };
         Parameters { program, buffers, sizes: &call.sizes, positions }
@@ -77,17 +77,17 @@ impl<'a> Parameters<'a> {
 
     /// Buffers that the caller passes, in order.
     pub(in crate::codegen) fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.buffers.keys().copied().filter(|id| !self.is_row(*id))
+        self.buffers.keys().copied().filter(|id| !self.is_local(*id))
     }
 
     /// Rows of scratch, with their names.
     pub(in crate::codegen) fn rows(&self) -> impl Iterator<Item = (BufferId, &str)> + '_ {
-        self.buffers.iter().filter(|(id, _)| self.is_row(**id)).map(|(id, (name, _))| (*id, name.as_str()))
+        self.buffers.iter().filter(|(id, _)| self.is_local(**id)).map(|(id, (name, _))| (*id, name.as_str()))
     }
 
     /// Whether a buffer lives inside the kernel.
-    pub(in crate::codegen) fn is_row(&self, buffer: BufferId) -> bool {
-        self.program.buffers[buffer].storage.is_row()
+    pub(in crate::codegen) fn is_local(&self, buffer: BufferId) -> bool {
+        self.program.buffers[buffer].storage.is_local()
     }
 
     /// The parameter list.

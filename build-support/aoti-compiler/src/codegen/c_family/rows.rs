@@ -5,13 +5,13 @@ use super::function::Parameters;
 use super::terms::type_name;
 use crate::kernels::axis_ops::Operand;
 use crate::kernels::{Call, Scratch, Types};
-use crate::loops::RowOperation;
+use crate::loops::AxisKernel;
 
 /// A call as a statement.
 pub(in crate::codegen) fn call(
     own: &Call<Operand>,
     parameters: &Parameters,
-    rows: &RowOperation,
+    rows: &AxisKernel,
     scratch: &Scratch,
 ) -> String {
     let element = type_name(rows.dtype);

@@ -3,13 +3,14 @@
 //! Lanes run along one axis, the vector axis. A term that does not depend on it is *uniform*: it is computed once,
 //! in one lane, before the vector loop, and spread.
 
-use super::expr::{lanes, scalar};
+use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
 use super::operations::{binary, cast, combined, unary};
 use super::whole::Whole;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
-use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
+use crate::kernels::index_width::is_narrow;
+use crate::loops::{Access, Axis, Effect, Guard, Stage, Term, TermId, ranges_over};
 use crate::symbolic::{Expr, NoRanges, Node, Symbol};
 use std::fmt::Write;
 
@@ -38,6 +39,8 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) whole: Option<Whole>,
     /// Whether rows inside the kernel are kept by the thread that writes them, in one part for each slot.
     pub(in crate::codegen) has_own_rows: bool,
+    /// The axes of the kernel, where addresses of lanes are computed in as few bits as they fit.
+    pub(in crate::codegen) positions: Option<&'a [Axis]>,
 }
 
 /// Text for before the vector loop, and for its body.
@@ -188,7 +191,12 @@ impl Context<'_> {
         match &typed.term {
             Term::Literal(value) => format!("broadcast({tag}, {})", literal(*value, typed.dtype)),
             Term::Index(expr) => match self.vector.filter(|_| in_lanes) {
-                Some(vector) => lanes(expr, vector),
+                Some(vector) => match self.integer_of(&[expr]) {
+                    LaneInteger::I32 if expr.affine_in(vector).is_none() => {
+                        format!("convert<i64>({})", lanes(expr, vector, LaneInteger::I32))
+                    }
+                    LaneInteger::I32 | LaneInteger::I64 => lanes(expr, vector, LaneInteger::I64),
+                },
                 None => format!("broadcast({tag}, i64({}))", scalar(expr)),
             },
             Term::Load { access, guards, fill } => {
@@ -221,7 +229,8 @@ impl Context<'_> {
             .iter()
             .map(|guard| match vector {
                 Some(vector) if guard.coordinate.mentions(vector) => {
-                    let coordinate = lanes(&guard.coordinate, vector);
+                    let integer = self.integer_of(&[&guard.coordinate, &guard.size]);
+                    let coordinate = lanes(&guard.coordinate, vector, integer);
                     format!("inside({coordinate}, {})", scalar(&guard.size))
                 }
                 Some(_) => format!("broadcast(lanes, {})", scalar_test(guard)),
@@ -269,20 +278,20 @@ impl Context<'_> {
                 return format!("load_between{step}(lanes, {element}, {window}, {fill})");
             }
         }
-        let index = self.lane_address(access, varying, vector);
+        let (base, index) = self.lane_address(access, varying, vector);
         if guards.is_empty() {
-            let gather = format!("gather(lanes, {pointer}, {index})");
+            let gather = format!("gather(lanes, {base}, {index})");
             match unbroken(&access.offset, vector, self.width).filter(|_| steady) {
                 Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
                 None => gather,
             }
         } else {
-            format!("gather_where(lanes, {pointer}, {index}, {}, {fill})", self.inside(guards, true))
+            format!("gather_where(lanes, {base}, {index}, {}, {fill})", self.inside(guards, true))
         }
     }
 
     fn is_own_row(&self, access: &Access) -> bool {
-        self.has_own_rows && self.parameters.is_row(access.buffer)
+        self.has_own_rows && self.parameters.is_local(access.buffer)
     }
 
     /// The address of lane 0's element.
@@ -319,13 +328,37 @@ impl Context<'_> {
         whole.marked(&element, self.parameters.dtype(access.buffer).size())
     }
 
-    /// Element offsets of all lanes.
-    fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> String {
-        let mut text = lanes(&access.offset, vector);
-        for (term, stride) in &access.indirect {
-            let _ = write!(text, " + {} * i64({})", self.operand(*term, varying, true), scalar(stride));
+    /// An address, and how many elements all lanes are from there.
+    fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> (String, String) {
+        let pointer = self.parameters.buffer(access.buffer);
+        let mut own = access.clone();
+        let base = if self.positions.is_some() {
+            // What all lanes share is no part of their arithmetic.
+            let mut shared = access.clone();
+            (own.offset, shared.offset) = parts(&access.offset, vector);
+            own.indirect.retain(|(term, _)| varying[*term]);
+            shared.indirect.retain(|(term, _)| !varying[*term]);
+            self.element(pointer, &shared)
+        } else {
+            pointer.to_owned()
+        };
+        if own.indirect.is_empty() {
+            return (base, lanes(&own.offset, vector, self.integer_of(&[&own.offset])));
         }
-        text
+        let offset = lanes(&own.offset, vector, LaneInteger::I64);
+        let mut parts = if own.offset.is(0) && self.positions.is_some() { vec![] } else { vec![offset] };
+        for (term, stride) in &own.indirect {
+            parts.push(format!("{} * i64({})", self.operand(*term, varying, true), scalar(stride)));
+        }
+        (base, parts.join(" + "))
+    }
+
+    /// The integers in which lanes of expressions are computed.
+    fn integer_of(&self, exprs: &[&Expr]) -> LaneInteger {
+        let Some(outer) = self.positions else { return LaneInteger::I64 };
+        let table = ranges_over(&NoRanges, &[outer, &self.stage.axes], exprs);
+        let fits = exprs.iter().all(|expr| is_narrow(expr, &table));
+        if fits { LaneInteger::I32 } else { LaneInteger::I64 }
     }
 
     fn effect(&self, effect: &Effect, varying: &[bool], text: &mut StageText) {
@@ -340,7 +373,7 @@ impl Context<'_> {
                     None => format!("accumulator{accumulator}.add(lanes, slot, {value});"),
                     Some(position) => {
                         let at = match self.vector {
-                            Some(vector) => lanes(position, vector),
+                            Some(vector) => lanes(position, vector, LaneInteger::I64),
                             None => format!("broadcast(lanes, i64({}))", scalar(position)),
                         };
                         format!("accumulator{accumulator}.add(lanes, slot, {value}, {at});")
@@ -379,10 +412,21 @@ impl Context<'_> {
                 format!("store_strided(lanes, {element}, {step}, {value});")
             };
         }
-        let index = self.lane_address(access, varying, vector);
-        let value = combined(combine, &format!("gather(lanes, {pointer}, {index})"), value, dtype);
-        format!("scatter(lanes, {pointer}, {index}, {value});")
+        let (base, index) = self.lane_address(access, varying, vector);
+        let value = combined(combine, &format!("gather(lanes, {base}, {index})"), value, dtype);
+        format!("scatter(lanes, {base}, {index}, {value});")
     }
+}
+
+/// What differs between lanes of an offset, and the rest.
+fn parts(offset: &Expr, vector: Symbol) -> (Expr, Expr) {
+    let (constant, terms) = offset.as_sum();
+    let mut parts = (Expr::int(0), Expr::int(constant));
+    for (term, coefficient) in &terms {
+        let part = if term.mentions(vector) { &mut parts.0 } else { &mut parts.1 };
+        *part = &*part + &(term * *coefficient);
+    }
+    parts
 }
 
 fn effect_operands(effect: &Effect) -> Vec<TermId> {

@@ -27,6 +27,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -
         vector: Some(vector),
         earlier: Earlier::OneLane,
         width: "AOTI_LANES",
+        positions: None,
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)

@@ -62,7 +62,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
         KernelKind::Convolution(conv) => {
             convolution::convolution(schedule, &parameters, conv, choice, mapping, &mut text);
         }
-        KernelKind::Rows(rows) => rows::print(&parameters, rows, choice, &mut text),
+        KernelKind::AxisOp(rows) => rows::print(&parameters, rows, choice, &mut text),
         KernelKind::Extern(own) => match &own.by {
             Elsewhere::Function(call) => external::print(&parameters, (own, call), &mut text),
             Elsewhere::Ranks(_) => unreachable!("a run exchanges without a function"),

@@ -179,6 +179,7 @@ impl Stages<'_> {
                 Lanes::One | Lanes::Inner => Earlier::OneLane,
             },
             width: "AOTI_LANES",
+            positions: Some(&self.nest.axes),
         };
         context.print()
     }

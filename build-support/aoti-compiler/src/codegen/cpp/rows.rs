@@ -4,9 +4,9 @@ use super::KernelText;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::rows::call;
 use crate::kernels::{Selection, axis_ops};
-use crate::loops::RowOperation;
+use crate::loops::AxisKernel;
 
-pub(super) fn print(parameters: &Parameters, rows: &RowOperation, choice: &Selection, text: &mut KernelText) {
+pub(super) fn print(parameters: &Parameters, rows: &AxisKernel, choice: &Selection, text: &mut KernelText) {
     let own = axis_ops::call(choice.algorithm, rows);
     text.body = call(&own, parameters, rows, &choice.scratch);
 }

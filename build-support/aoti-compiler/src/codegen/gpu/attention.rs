@@ -69,7 +69,7 @@ pub(super) fn print(
         scalar(&query.extent),
         scalar(&own.key().extent),
         scalar(&batches),
-        if tile.copiers > 0 { in_roles("TileRings", &units) } else { units },
+        if tile.producer_threads > 0 { in_roles("TileRings", &units) } else { units },
     );
     Printed { body, headers: vec![(gpus.header)(tile)] }
 }

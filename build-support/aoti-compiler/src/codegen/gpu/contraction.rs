@@ -11,7 +11,7 @@ use crate::codegen::c_family::whole::Whole;
 use crate::dtype::DType;
 use crate::kernels::GroupTiles;
 use crate::kernels::gemm::group_tiles::few_in_run;
-use crate::kernels::gemm::multiplier::Asked;
+use crate::kernels::gemm::math_path::Asked;
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
@@ -30,6 +30,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, l
         vector: Some(vector),
         earlier: Earlier::OneLane,
         width: "lanes.width",
+        positions: None,
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)
@@ -67,7 +68,7 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     // Neighbouring blocks have the same tile where they share it.
     let shared = if tile.blocks == 1 { String::new() } else { format!(" / {}", tile.blocks) };
     let (rows, columns) = (tile.rows, tile.columns);
-    let place = if tile.copiers > 0 {
+    let place = if tile.producer_threads > 0 {
         format!(
             "const TilePlace<{index}> tile(unit, across, down);\n\
              const {index} column0 = tile.column * {columns}, row0 = tile.row * {rows}, batch = tile.batch;\n"
@@ -164,7 +165,7 @@ pub(super) fn matmul(
             indent(&tiles(&batches, tile, &call(tile, "epilogue")), 1)
         ),
     };
-    let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
+    let units = if tile.producer_threads > 0 { in_roles("PieceRing", &units) } else { units };
     let own = (tile.by.row().header)(tile);
     let headers = std::iter::once(own).chain(groups.map(|_| "gpu/groups.h")).collect();
     Printed { body: sizes + &units, headers }
@@ -234,7 +235,7 @@ pub(super) fn convolution(
         scalar(columns),
     );
     let units = tiles(&groups, tile, &call);
-    let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
+    let units = if tile.producer_threads > 0 { in_roles("PieceRing", &units) } else { units };
     Printed { body: prelude + &units, headers: vec![(tile.by.row().header)(tile)] }
 }
 

@@ -59,10 +59,13 @@ impl Callees for Functions {
         unreachable!("kernels of a device are launched")
     }
 
-    fn launch(&self, Launch { call, grid, block, shared, stays, part, .. }: &Launch) -> (String, String) {
+    fn launch(
+        &self,
+        Launch { call, grid, block, shared, persistent, part, .. }: &Launch,
+    ) -> (String, String) {
         let (kernel, function) = (call.kernel.as_u32(), call.function.as_u32());
         let (blocks, threads, shared) = (scalar(&grid[0]), block[0], scalar(shared));
-        let blocks = if *stays { format!("staying(run, {function}, {blocks})") } else { blocks };
+        let blocks = if *persistent { format!("staying(run, {function}, {blocks})") } else { blocks };
         let part = match part {
             LaunchPart::Whole => "",
             LaunchPart::First => "<kFirst>",

@@ -19,7 +19,7 @@ use crate::graph::Origin;
 use crate::kernels::axis_ops::RowBlock;
 use crate::kernels::group_tiles;
 use crate::kernels::launch::{Launch, Trigger};
-use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, Multiplier};
+use crate::kernels::mapping::{GpuMapping, IndexWidth, Mapping, MathPath};
 use crate::loops::{Kernel, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             (tile, &launches[0]),
             group_tiles(&choice.packed),
         ),
-        (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == Multiplier::Windows => {
+        (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) if tile.by == MathPath::DirectConv => {
             windows::print(program, &parameters, conv, tile)
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
@@ -103,7 +103,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
         (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
             attention::print(program, &parameters, own, (choice, tile))
         }
-        (KernelKind::Rows(own), GpuMapping::Template { threads, rows, index }) => {
+        (KernelKind::AxisOp(own), GpuMapping::Template { threads, rows, index }) => {
             let block = RowBlock { threads: *threads, rows: *rows };
             rows::print(&parameters, own, (choice, block), *index)
         }
@@ -112,7 +112,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
             | KernelKind::MatMul(_)
             | KernelKind::Convolution(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_)
+            | KernelKind::AxisOp(_)
             | KernelKind::Extern(_),
             _,
         ) => {
@@ -149,11 +149,11 @@ fn device_text(
 impl DeviceText {
     /// The definition under a name, with comment lines above it.
     pub(super) fn definition(&self, name: &str, notes: &str) -> String {
-        let Launch { threads, copiers, cluster, .. } = &self.launch;
-        let kernel = match (copiers, cluster) {
+        let Launch { threads, producer_threads, cluster, .. } = &self.launch;
+        let kernel = match (producer_threads, cluster) {
             (0, 1) => format!("AOTI_KERNEL({threads})"),
             (0, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
-            (copiers, _) => format!("AOTI_ROLES_KERNEL({threads}, {copiers})"),
+            (producer_threads, _) => format!("AOTI_ROLES_KERNEL({threads}, {producer_threads})"),
         };
         let (begin, call_next) = ("begin_kernel();\n", "let_next_kernel_come();\n");
         let (first, last) = match self.launch.trigger {

@@ -7,7 +7,7 @@ use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
 use crate::codegen::c_family::whole::Whole;
-use crate::kernels::mapping::{Along, Rows, Teams, is_row, row_bytes};
+use crate::kernels::mapping::{Along, Rows, Teams, is_local, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
@@ -31,7 +31,7 @@ impl Printer<'_> {
         let (mut text, mut offset) = (String::new(), Expr::int(0));
         for (id, name) in self.parameters.rows() {
             let buffer = &self.program.buffers[id];
-            let Storage::Row { outer } = buffer.storage else { continue };
+            let Storage::Local { outer } = buffer.storage else { continue };
             let element = type_name(buffer.dtype);
             let _ = writeln!(text, "{element} *const {name} = ({element} *)(rows + {});", scalar(&offset));
             offset = &offset + &row_bytes(&buffer.shape[outer..], buffer.dtype);
@@ -202,6 +202,7 @@ impl Printer<'_> {
             vector,
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
+            positions: None,
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: self.teams.rows == Rows::Registers,
         }
@@ -227,7 +228,7 @@ impl Printer<'_> {
             let printed = self.print_stage(number, stage, Some(axis.symbol), false);
             let sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
             let is_own = self.teams.rows == Rows::Registers
-                && stage.accesses().any(|access| is_row(self.program, access));
+                && stage.accesses().any(|access| is_local(self.program, access));
             let (function, steps) = match self.own_steps().filter(|_| is_own) {
                 Some(steps) => ("over_own", format!(", {steps}")),
                 None if sums => ("over_slots", String::new()),

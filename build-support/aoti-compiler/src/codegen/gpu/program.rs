@@ -22,7 +22,7 @@ pub struct DeviceKernel {
     /// Threads of a block.
     pub threads: i64,
     /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
-    pub copiers: i64,
+    pub producer_threads: i64,
 }
 
 /// A program for the GPUs of one vendor, planned and printed.
@@ -62,7 +62,7 @@ pub(in crate::codegen) fn print(
         name: function.name.clone(),
         shared: function.shared,
         threads: function.text.launch.threads,
-        copiers: function.text.launch.copiers,
+        producer_threads: function.text.launch.producer_threads,
     });
     let kernels = kernels.collect();
     *layout = filled;

@@ -7,11 +7,11 @@ use crate::codegen::c_family::rows::call;
 use crate::kernels::Selection;
 use crate::kernels::axis_ops::{self, Calls, RowBlock};
 use crate::kernels::mapping::IndexWidth;
-use crate::loops::RowOperation;
+use crate::loops::AxisKernel;
 
 pub(super) fn print(
     parameters: &Parameters,
-    rows: &RowOperation,
+    rows: &AxisKernel,
     (choice, block): (&Selection, RowBlock),
     index: IndexWidth,
 ) -> Printed {

@@ -160,6 +160,7 @@ impl Printer<'_> {
             vector,
             earlier: Earlier::OneLane,
             width: "lanes.width",
+            positions: None,
             whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: false,
         }

@@ -18,6 +18,8 @@ const USED: &[(&str, &str)] = &[
     ("gemm_blas.h", "kBlasColumns"),
     ("gemm_blas.h", "kBlasRows"),
     ("gemm_blas.h", "kBlasStep"),
+    ("gemm_groups.h", "kDigitHead"),
+    ("gemm_groups.h", "kGroupedRows"),
     ("gemm_units.h", "kGemmUnitRows"),
     ("gemm_units.h", "kUnitBlock"),
     ("gemm_units.h", "kUnitBlockRows"),

@@ -21,8 +21,8 @@ pub enum Stored {
 ///
 /// # Errors
 /// What is not of that kind, or of a type that has no counterpart.
-pub fn stored_value(file: Bytes, kind: super::model::Kind) -> Result<Stored, String> {
-    use super::model::Kind;
+pub fn stored_value(file: Bytes, kind: super::interface::Kind) -> Result<Stored, String> {
+    use super::interface::Kind;
     let broken = |error: prost::DecodeError| error.to_string();
     let tensor = |proto: &TensorProto| tensors::read(proto, &Beside::new()).map(|read| read.constant);
     let sequence = |proto: &SequenceProto| {

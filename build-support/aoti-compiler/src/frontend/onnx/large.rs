@@ -2,21 +2,19 @@
 
 use super::proto::attribute_proto::AttributeType;
 use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
-use super::tensors::Beside;
 use super::testing::{Model, int};
 use super::{external_files, import};
 use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::custom::Operators;
-use crate::frontend::{Import, MinSize};
+use crate::frontend::{Import, MinSize, ModelFile};
 use crate::interpret::Tensor;
-use bytes::Bytes;
 use prost::Message;
 use std::time::{Duration, Instant};
 
 fn read(file: Vec<u8>) -> Result<Import, Diagnostics> {
-    let file = Bytes::from(file);
-    external_files(file.clone())?;
-    import(MinSize::Lowered(0), "large", file, Beside::new(), &Operators::default())
+    let file = ModelFile::from(file);
+    external_files(file.file.clone())?;
+    import(MinSize::Lowered(0), "large", &file, &Operators::default())
 }
 
 /// A network of so many nodes: products with weights, additions, functions of elements, shapes that are computed.

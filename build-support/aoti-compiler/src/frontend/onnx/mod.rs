@@ -9,6 +9,7 @@ mod call;
 mod custom;
 mod data;
 mod functions;
+mod interface;
 #[cfg(test)]
 mod large;
 mod listing;
@@ -30,7 +31,7 @@ mod value;
 mod walk;
 
 pub use data::{Stored, stored_value};
-pub use model::{Kind, interface};
+pub use interface::{Declaration, Kind, interface};
 pub use ops::{refused, supported};
 
 use super::import::Format;
@@ -42,10 +43,9 @@ use model::{external_files, import};
 /// The row of the table of formats.
 pub(super) const FORMAT: Format = Format {
     recognizes: is_onnx,
+    takes_shapes: true,
     files_beside: |file| Ok(model::external_files(file)?.into_iter().collect()),
-    import: |min, name, model, operators| {
-        model::import(min, name, model.file.clone(), model.beside.clone(), operators)
-    },
+    import: model::import,
     exported: |_, _| {
         let finding = Diagnostic::new(Code::Version, "the model is in the ONNX format");
         Err(finding.help("an ONNX model has no ATen program; ask for its graph").into())

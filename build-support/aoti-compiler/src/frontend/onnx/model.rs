@@ -1,25 +1,19 @@
-//! A model file as a whole: what is in it, its inputs and its outputs.
+//! A model file as a whole: what is in it, and how it becomes a graph.
 
 use super::order;
 use super::proto::tensor_proto::DataLocation;
 use super::proto::tensor_shape_proto::dimension;
 use super::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto,
-    type_proto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, type_proto,
 };
 use super::tensors::Beside;
-use super::types::{ElementType, element_type};
-use super::value::Val;
 use super::walk::{Onnx, Scope, canonical_domain, domain};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::torch::custom::Operators;
 use crate::frontend::torch::rules::Context;
-use crate::frontend::{Import, MinSize};
-use crate::graph::{
-    Builder, InputRole, LARGEST_SIZE, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId, verify,
-};
+use crate::frontend::{Import, MinSize, ModelFile};
+use crate::graph::{Builder, verify};
 use crate::passes::bounds;
-use crate::symbolic::{self, Expr, Interval};
 use bytes::Bytes;
 use indexmap::IndexMap;
 use prost::Message;
@@ -36,17 +30,6 @@ pub(super) struct Opened {
     /// Functions of the model by domain, name and overload.
     functions: IndexMap<(String, String, String), usize>,
     pub(super) beside: Beside,
-}
-
-/// What an input or an output is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// A tensor.
-    Tensor,
-    /// A sequence of tensors.
-    Sequence,
-    /// A tensor, a sequence, or nothing.
-    Optional,
 }
 
 impl Opened {
@@ -109,7 +92,7 @@ impl Opened {
     }
 }
 
-fn decode(file: Bytes) -> Result<ModelProto, Diagnostic> {
+pub(super) fn decode(file: Bytes) -> Result<ModelProto, Diagnostic> {
     ModelProto::decode(file).map_err(|error| {
         let reason = error.to_string();
         let reason = reason.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&reason);
@@ -166,20 +149,6 @@ fn file_of(tensor: &TensorProto, names: &mut BTreeSet<String>) {
     }
 }
 
-/// What the inputs and the outputs of a model are, in order.
-pub fn interface(file: Bytes) -> Result<(Vec<Kind>, Vec<Kind>), Diagnostics> {
-    let model = decode(file)?;
-    let graph = model.graph.unwrap_or_default();
-    let weights: BTreeSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
-    let kind = |info: &ValueInfoProto| match info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
-        Some(type_proto::Value::SequenceType(_)) => Kind::Sequence,
-        Some(type_proto::Value::OptionalType(_)) => Kind::Optional,
-        _ => Kind::Tensor,
-    };
-    let inputs = graph.input.iter().filter(|info| !weights.contains(info.name())).map(kind).collect();
-    Ok((inputs, graph.output.iter().map(kind).collect()))
-}
-
 /// The sizes of a tensor's type; `None` for those that are not fixed.
 pub(super) fn stated_sizes(info: &ValueInfoProto) -> Option<Vec<Option<i64>>> {
     let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref()?.value else { return None };
@@ -190,15 +159,14 @@ pub(super) fn stated_sizes(info: &ValueInfoProto) -> Option<Vec<Option<i64>>> {
     Some(tensor.shape.as_ref()?.dim.iter().map(|dim| size(&dim.value)).collect())
 }
 
-/// Reads a model for sizes from `min` on. `beside` has the files that [`external_files`] names.
+/// Reads a model for sizes from `min` on. Beside its file are those that [`external_files`] names.
 pub(super) fn import(
     min: MinSize,
     name: &str,
-    file: Bytes,
-    beside: Beside,
+    file: &ModelFile,
     operators: &Operators,
 ) -> Result<Import, Diagnostics> {
-    let opened = Opened::open(file, beside)?;
+    let opened = Opened::open(file.file.clone(), file.beside.clone())?;
     let graph = opened.graph()?;
     let mut onnx = Onnx {
         cx: Context::new(Builder::new(name)),
@@ -215,147 +183,13 @@ pub(super) fn import(
         depth: 0,
         inner_nodes: 0,
     };
-    let has_open_sizes = onnx.inputs(graph, min);
+    let has_open_sizes = onnx.inputs(graph, &file.shapes, min);
     onnx.graph(graph);
     onnx.outputs(graph);
     onnx.finish(has_open_sizes, min)
 }
 
 impl Onnx<'_> {
-    /// Declares what a run is given. Inputs that have data in the file are weights. Gives whether any size is open.
-    fn inputs(&mut self, graph: &GraphProto, min: MinSize) -> bool {
-        let weights: BTreeSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
-        let inputs: Vec<&ValueInfoProto> =
-            graph.input.iter().filter(|info| !weights.contains(info.name())).collect();
-        let symbols = self.symbols(&inputs, min);
-        for info in inputs {
-            let value = match self.input(info, &symbols) {
-                Ok(value) => value.into(),
-                Err(finding) => {
-                    self.findings.push(finding);
-                    Val::Poison
-                }
-            };
-            if let Err(error) = self.define(info.name(), value) {
-                self.findings.push(Diagnostic::new(Code::Graph, error.to_string()));
-            }
-        }
-        self.symbols = symbols;
-        !self.symbols.is_empty()
-    }
-
-    /// Names of sizes are symbols; so are sizes of which nothing is said.
-    fn symbols(&mut self, inputs: &[&ValueInfoProto], min: MinSize) -> IndexMap<String, Expr> {
-        let min = match min {
-            MinSize::Lowered(size) => size,
-            MinSize::Stated => 2,
-        };
-        let mut symbols = IndexMap::new();
-        let mut formulas = Vec::new();
-        for (input, info) in inputs.iter().enumerate() {
-            for (axis, (name, is_formula)) in open_sizes(info) {
-                if is_formula {
-                    formulas.push((name, input, axis));
-                } else if !symbols.contains_key(&name) {
-                    let symbol = self.size_symbol(&name, min, input, axis);
-                    symbols.insert(name, symbol);
-                }
-            }
-        }
-        // Such as `past + sequence`, of sizes that others have.
-        for (text, input, axis) in formulas {
-            if symbols.contains_key(&text) {
-                continue;
-            }
-            let size = symbolic::parse(&text, &|name: &str| symbols.get(name).cloned());
-            let size = size.unwrap_or_else(|_| self.size_symbol(&text, min, input, axis));
-            symbols.insert(text, size);
-        }
-        symbols
-    }
-
-    fn size_symbol(&mut self, name: &str, min: i64, input: usize, axis: usize) -> Expr {
-        Expr::sym(self.cx.b.symbol(SymbolInfo {
-            name: name.to_owned(),
-            range: Interval::new(min, LARGEST_SIZE),
-            source: SymbolSource::InputDim { input, axis },
-            most: None,
-        }))
-    }
-
-    fn input(
-        &mut self,
-        info: &ValueInfoProto,
-        symbols: &IndexMap<String, Expr>,
-    ) -> Result<ValueId, Diagnostic> {
-        let named =
-            |message: &str| Diagnostic::new(Code::Schema, format!("input `{}` {message}", info.name()));
-        let tensor = match of_optional(info.r#type.as_ref()) {
-            Some(type_proto::Value::TensorType(tensor)) => tensor,
-            Some(type_proto::Value::SequenceType(_)) => {
-                return Err(named("is a sequence, whose length is not known when the model is compiled")
-                    .help(
-                        "give its elements as inputs of their own, and join them with `SequenceConstruct`",
-                    ));
-            }
-            Some(type_proto::Value::OptionalType(_)) => return Err(named("is optional")),
-            Some(
-                type_proto::Value::MapType(_)
-                | type_proto::Value::SparseTensorType(_)
-                | type_proto::Value::OpaqueType(_),
-            ) => return Err(named("is a map, a sparse or an opaque tensor, which are not supported")),
-            None => return Err(named("has no type")),
-        };
-        let ElementType { dtype, narrow } = element_type(tensor.elem_type())
-            .map_err(|message| Diagnostic::new(Code::DType, format!("input `{}`: {message}", info.name())))?;
-        let Some(shape) = &tensor.shape else {
-            return Err(named("has no shape, not even a number of axes")
-                .help("state its shape; sizes may be names, such as `batch`"));
-        };
-        let open: BTreeMap<usize, (String, bool)> = open_sizes(info).into_iter().collect();
-        let size = |(axis, dim): (usize, &super::proto::tensor_shape_proto::Dimension)| match (
-            open.get(&axis),
-            &dim.value,
-        ) {
-            (Some((name, _)), _) => symbols[name].clone(),
-            (None, Some(dimension::Value::DimValue(size))) => Expr::int(*size),
-            (None, _) => unreachable!("sizes that are not fixed are open"),
-        };
-        let shape: Vec<Expr> = shape.dim.iter().enumerate().map(size).collect();
-        let too_large = |total: &i64| *total > LARGEST_SIZE;
-        let fixed = shape.iter().filter_map(Expr::as_int).try_fold(1i64, i64::checked_mul);
-        if fixed.is_none_or(|total| too_large(&total)) {
-            return Err(Diagnostic::new(Code::Size, format!("input `{}` is too large", info.name())));
-        }
-        let value = self.cx.b.input(info.name(), TensorType { dtype, shape }, InputRole::User);
-        if let Some(narrow) = narrow {
-            self.narrow.insert(value, narrow);
-        }
-        Ok(value)
-    }
-
-    fn outputs(&mut self, graph: &GraphProto) {
-        for info in &graph.output {
-            match self.operand(info.name()) {
-                Ok(value) => self.output(info.name(), &value),
-                Err(error) => self.findings.push(Diagnostic::new(Code::Graph, format!("output {error}"))),
-            }
-        }
-    }
-
-    /// An output; a sequence is one output for each of its elements.
-    fn output(&mut self, name: &str, value: &Val) {
-        match value {
-            Val::Tensor(value) => self.cx.b.output(name, *value, OutputRole::User),
-            Val::Sequence(all) => {
-                for (position, element) in all.iter().enumerate() {
-                    self.output(&format!("{name}.{position}"), element);
-                }
-            }
-            Val::Absent | Val::Poison => {}
-        }
-    }
-
     fn finish(mut self, has_open_sizes: bool, min: MinSize) -> Result<Import, Diagnostics> {
         let unknown = std::mem::take(&mut self.unknown);
         for (name, (count, origin)) in unknown {
@@ -380,35 +214,4 @@ impl Onnx<'_> {
         verify(&graph)?;
         Ok(Import { graph, is_stated: !has_open_sizes || min == MinSize::Stated, asked: Vec::new() })
     }
-}
-
-/// A type; of an optional, that of its element: callers give it.
-fn of_optional(ty: Option<&TypeProto>) -> Option<&type_proto::Value> {
-    match ty?.value.as_ref()? {
-        type_proto::Value::OptionalType(inner) => inner.elem_type.as_ref()?.value.as_ref(),
-        plain @ (type_proto::Value::TensorType(_)
-        | type_proto::Value::SequenceType(_)
-        | type_proto::Value::MapType(_)
-        | type_proto::Value::SparseTensorType(_)
-        | type_proto::Value::OpaqueType(_)) => Some(plain),
-    }
-}
-
-/// The axes of an input whose sizes are open, with what these are called; whether that is a formula over other sizes.
-fn open_sizes(info: &ValueInfoProto) -> Vec<(usize, (String, bool))> {
-    let Some(type_proto::Value::TensorType(tensor)) = of_optional(info.r#type.as_ref()) else {
-        return Vec::new();
-    };
-    let dims = tensor.shape.iter().flat_map(|shape| &shape.dim).enumerate();
-    let open = dims.filter_map(|(axis, dim)| match &dim.value {
-        Some(dimension::Value::DimValue(size)) if *size >= 0 => None,
-        Some(dimension::Value::DimParam(name)) if !name.is_empty() => {
-            let is_formula = name.contains(['+', '-', '*', '/', '(', ' ']);
-            Some((axis, (name.clone(), is_formula)))
-        }
-        Some(dimension::Value::DimValue(_) | dimension::Value::DimParam(_)) | None => {
-            Some((axis, (format!("{}_d{axis}", info.name()), false)))
-        }
-    });
-    open.collect()
 }

@@ -1,11 +1,10 @@
 //! Files that are broken at random are refused, and nothing worse: no panic, no endless loop, no memory without bound.
 
 use super::proto::{GraphProto, ModelProto, TensorProto};
-use super::tensors::Beside;
-use super::testing::{Model, float, int, ints, text};
+use super::testing::{Model, float, floats, int, ints, text, texts};
 use super::{external_files, import};
-use crate::frontend::MinSize;
 use crate::frontend::torch::custom::Operators;
+use crate::frontend::{MinSize, ModelFile};
 use crate::interpret::Tensor;
 use bytes::Bytes;
 use prost::Message;
@@ -31,7 +30,104 @@ fn models() -> Vec<Vec<u8>> {
         .node("Gather", &["x", "i"], &["g"], &[int("axis", 0)])
         .node("LeakyRelu", &["g"], &["l"], &[float("alpha", 0.1)])
         .node("Concat", &["l", "v"], &["y"], &[int("axis", 0)]);
-    [convolution, arithmetic].iter().map(|model| model.file(&["y"])).collect()
+    let all = [convolution, arithmetic, bodies(), sequences(), quantized(), trees()];
+    all.iter().map(|model| model.file(&["y"])).collect()
+}
+
+/// A loop, a scan and a branch, which see what is around them.
+fn bodies() -> Model {
+    let row = |values: &[f32]| Tensor::from_f32(&[values.len()], values);
+    let step = Model::new(16)
+        .input("i", Tensor::from_i64(&[], &[0]))
+        .input("go", Tensor::from_bool(&[], &[true]))
+        .input("sum", row(&[1.0]))
+        .node("Add", &["sum", "x"], &["next"], &[])
+        .node("Identity", &["go"], &["again"], &[]);
+    let each = Model::new(16)
+        .input("state", Tensor::from_f32(&[], &[0.0]))
+        .input("element", Tensor::from_f32(&[], &[0.0]))
+        .node("Max", &["state", "element"], &["most"], &[]);
+    let negated = Model::new(16).node("Neg", &["most"], &["own"], &[]);
+    let same = Model::new(16).node("Identity", &["most"], &["own"], &[]);
+    Model::new(16)
+        .input("x", row(&[1.0, -2.0, 3.0]))
+        .input("n", Tensor::from_i64(&[], &[2]))
+        .constant("zero", &Tensor::from_f32(&[], &[0.0]))
+        .node("Loop", &["n", "", "x"], &["sum", "steps"], &[step.body("body", &["again", "next", "next"])])
+        .node(
+            "Scan",
+            &["zero", "sum"],
+            &["most", "all"],
+            &[each.body("body", &["most", "most"]), int("num_scan_inputs", 1)],
+        )
+        .node("Greater", &["most", "zero"], &["c"], &[])
+        .node(
+            "If",
+            &["c"],
+            &["y"],
+            &[negated.body("then_branch", &["own"]), same.body("else_branch", &["own"])],
+        )
+}
+
+/// Sequences, parts and sizes that follow from others.
+fn sequences() -> Model {
+    Model::new(18)
+        .fixed_input("x", Tensor::from_f32(&[6, 2], &[0.5; 12]))
+        .constant("parts", &Tensor::from_i64(&[3], &[1, 2, 3]))
+        .constant("sizes", &Tensor::from_i64(&[2], &[-1, 4]))
+        .node("SplitToSequence", &["x", "parts"], &["all"], &[int("axis", 0)])
+        .node("SequenceInsert", &["all", "x"], &["more"], &[])
+        .node("ConcatFromSequence", &["more"], &["joined"], &[int("axis", 0)])
+        .node("Reshape", &["joined", "sizes"], &["shaped"], &[int("allowzero", 0)])
+        .node("Einsum", &["shaped", "shaped"], &["product"], &[text("equation", "ij,kj->ik")])
+        .node("ReduceLogSumExp", &["product"], &["reduced"], &[int("keepdims", 1)])
+        .node("Tile", &["reduced", "two_axes"], &["tiled"], &[])
+        .constant("two_axes", &Tensor::from_i64(&[2], &[2, 3]))
+        .node("Slice", &["shaped", "one", "two"], &["y"], &[])
+        .constant("one", &Tensor::from_i64(&[1], &[1]))
+        .constant("two", &Tensor::from_i64(&[1], &[2]))
+}
+
+/// Quantised numbers, a recurrent layer and a resized image.
+fn quantized() -> Model {
+    let scale = Tensor::from_f32(&[], &[0.1]);
+    let weights = |rows: usize| Tensor::from_f32(&[1, 8, rows], &vec![0.1; 8 * rows]);
+    Model::new(19)
+        .fixed_input("x", Tensor::from_f32(&[3, 1, 2], &[0.5; 6]))
+        .constant("scale", &scale)
+        .constant("w", &weights(2))
+        .constant("r", &weights(2))
+        .constant("factors", &Tensor::from_f32(&[3], &[1.0, 2.0, 1.5]))
+        .node("QuantizeLinear", &["x", "scale"], &["q"], &[int("axis", 1)])
+        .node("DequantizeLinear", &["q", "scale"], &["d"], &[])
+        .node("LSTM", &["d", "w", "r"], &["all", "h", "c"], &[int("hidden_size", 2)])
+        .node("Squeeze", &["h"], &["flat"], &[])
+        .node("Resize", &["x", "", "factors"], &["large"], &[text("mode", "linear")])
+        .node("ReduceMax", &["large"], &["most"], &[int("keepdims", 0)])
+        .node("Mul", &["flat", "most"], &["y"], &[])
+}
+
+/// A tree of two leaves.
+fn trees() -> Model {
+    Model::new(18).fixed_input("x", Tensor::from_f32(&[2, 2], &[0.5; 4])).node(
+        "ai.onnx.ml::TreeEnsembleRegressor",
+        &["x"],
+        &["y"],
+        &[
+            ints("nodes_treeids", &[0, 0, 0]),
+            ints("nodes_nodeids", &[0, 1, 2]),
+            ints("nodes_featureids", &[1, 0, 0]),
+            texts("nodes_modes", &["BRANCH_LEQ", "LEAF", "LEAF"]),
+            floats("nodes_values", &[1.0, 0.0, 0.0]),
+            ints("nodes_truenodeids", &[1, 0, 0]),
+            ints("nodes_falsenodeids", &[2, 0, 0]),
+            ints("target_treeids", &[0, 0]),
+            ints("target_nodeids", &[1, 2]),
+            ints("target_ids", &[0, 0]),
+            floats("target_weights", &[10.0, 20.0]),
+            int("n_targets", 1),
+        ],
+    )
 }
 
 /// Numbers that are the same in every run.
@@ -70,7 +166,7 @@ fn read(file: &[u8]) {
     let file = Bytes::copy_from_slice(file);
     let _ = external_files(file.clone());
     for min in [MinSize::Lowered(0), MinSize::Stated] {
-        let _ = import(min, "mutant", file.clone(), Beside::new(), &Operators::default());
+        let _ = import(min, "mutant", &ModelFile::from(file.clone()), &Operators::default());
     }
 }
 
@@ -79,8 +175,8 @@ fn broken_files_are_refused() {
     let count = std::env::var("AOTI_MUTANTS").ok().and_then(|count| count.parse().ok()).unwrap_or(3000);
     let models = models();
     for model in &models {
-        let file = Bytes::from(model.clone());
-        import(MinSize::Lowered(0), "whole", file, Beside::new(), &Operators::default()).unwrap();
+        let file = ModelFile::from(model.clone());
+        import(MinSize::Lowered(0), "whole", &file, &Operators::default()).unwrap();
     }
     let mut draw = Draw(7);
     for number in 0..count {
@@ -101,8 +197,8 @@ fn sizes_beyond_all_memory_are_refused() {
         let initializer = vec![TensorProto { dims, ..tensor.clone() }];
         let graph = GraphProto { initializer, ..GraphProto::default() };
         let model = ModelProto { ir_version: Some(8), graph: Some(graph), ..ModelProto::default() };
-        let file = Bytes::from(model.encode_to_vec());
-        let refused = import(MinSize::Stated, "m", file, Beside::new(), &Operators::default());
+        let file = ModelFile::from(model.encode_to_vec());
+        let refused = import(MinSize::Stated, "m", &file, &Operators::default());
         assert!(refused.unwrap_err().to_string().contains("tensor `w`"));
     }
 }

@@ -5,7 +5,7 @@ use super::call::unsupported;
 use super::walk::Onnx;
 use crate::dtype::DType;
 use crate::frontend::torch::rules::RuleError;
-use crate::graph::{LARGEST_SIZE, SymbolInfo, SymbolSource, ValueId};
+use crate::graph::{BinaryOp, LARGEST_SIZE, SymbolInfo, SymbolSource, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Interval};
 
 impl Onnx<'_> {
@@ -49,6 +49,32 @@ impl Onnx<'_> {
                 }
             })
             .collect()
+    }
+
+    /// The elements of a tensor of integers that may be negative.
+    pub(super) fn signed_sizes(&mut self, value: ValueId) -> Result<Vec<Expr>, RuleError> {
+        if let Some(known) = self.known(value) {
+            return Ok(known);
+        }
+        let [above, below] = self.signs(value)?;
+        let (above, below) = (self.sizes(above)?, self.sizes(below)?);
+        Ok(above.iter().zip(&below).map(|(above, below)| above - below).collect())
+    }
+
+    /// A number without axes that may be negative.
+    pub(super) fn signed_size(&mut self, value: ValueId) -> Result<Expr, RuleError> {
+        let [above, below] = self.signs(value)?;
+        Ok(&self.size_of(above)? - &self.size_of(below)?)
+    }
+
+    /// What of integers is above zero, and what is below it: symbols are sizes.
+    fn signs(&mut self, value: ValueId) -> Result<[ValueId; 2], RuleError> {
+        let value = self.b.cast(value, DType::I64);
+        let negated = self.b.unary(UnaryOp::Neg, value);
+        Ok([
+            self.with_number(BinaryOp::Maximum, value, 0i64)?,
+            self.with_number(BinaryOp::Maximum, negated, 0i64)?,
+        ])
     }
 
     /// The only element of a tensor of integers as a size.

@@ -6,11 +6,10 @@ use super::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
     TypeProto, ValueInfoProto, tensor_shape_proto, type_proto,
 };
-use super::tensors::Beside;
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
 use crate::frontend::torch::custom::Operators;
-use crate::frontend::{Import, MinSize};
+use crate::frontend::{Import, InputShape, MinSize, ModelFile};
 use crate::interpret::{Tensor, evaluate};
 use bytes::Bytes;
 use prost::Message;
@@ -43,6 +42,11 @@ fn data_type(dtype: DType) -> i32 {
         DType::F8(_) => panic!("no test has inputs of eight bits"),
     };
     ty as i32
+}
+
+fn tensor_type(dtype: DType, shape: Option<TensorShapeProto>) -> TypeProto {
+    let tensor = type_proto::Tensor { elem_type: Some(data_type(dtype)), shape };
+    TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() }
 }
 
 /// Sizes, each a name or a number.
@@ -93,16 +97,35 @@ impl Model {
     }
 
     fn input_of(mut self, name: &str, value: Tensor, dim: Vec<tensor_shape_proto::Dimension>) -> Model {
-        let tensor = type_proto::Tensor {
-            elem_type: Some(data_type(value.dtype())),
-            shape: Some(TensorShapeProto { dim }),
-        };
-        let ty = TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() };
+        let shape = Some(TensorShapeProto { dim });
+        self.declare(name, tensor_type(value.dtype(), shape));
+        self.feeds.push(value);
+        self
+    }
+
+    /// An input that is a sequence of floats, of whose shapes nothing is said.
+    pub(super) fn sequence_input(mut self, name: &str) -> Model {
+        let elem_type = Some(Box::new(tensor_type(DType::F32, None)));
+        let sequence = type_proto::Sequence { elem_type };
+        let value = Some(type_proto::Value::SequenceType(Box::new(sequence)));
+        self.declare(name, TypeProto { value, ..TypeProto::default() });
+        self
+    }
+
+    /// An input that may be left out.
+    pub(super) fn optional_input(mut self, name: &str, value: Tensor) -> Model {
+        let dim = vec![tensor_shape_proto::Dimension::default(); value.sizes().len()];
+        let elem_type = Some(Box::new(tensor_type(value.dtype(), Some(TensorShapeProto { dim }))));
+        let optional = type_proto::Value::OptionalType(Box::new(type_proto::Optional { elem_type }));
+        self.declare(name, TypeProto { value: Some(optional), ..TypeProto::default() });
+        self.feeds.push(value);
+        self
+    }
+
+    fn declare(&mut self, name: &str, ty: TypeProto) {
         let info =
             ValueInfoProto { name: Some(name.to_owned()), r#type: Some(ty), ..ValueInfoProto::default() };
         self.graph.input.push(info);
-        self.feeds.push(value);
-        self
     }
 
     /// A tensor of the file.
@@ -169,9 +192,7 @@ impl Model {
 
     /// States that a value is of floats and has these sizes, each a name or a number.
     pub(super) fn state(mut self, name: &str, sizes: &[(&str, i64)]) -> Model {
-        let shape = Some(TensorShapeProto { dim: dims(sizes) });
-        let tensor = type_proto::Tensor { elem_type: Some(data_type(DType::F32)), shape };
-        let ty = TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() };
+        let ty = tensor_type(DType::F32, Some(TensorShapeProto { dim: dims(sizes) }));
         let info =
             ValueInfoProto { name: Some(name.to_owned()), r#type: Some(ty), ..ValueInfoProto::default() };
         self.graph.value_info.push(info);
@@ -185,8 +206,18 @@ impl Model {
 
     /// The same of a project that has operators of its own.
     pub(super) fn import_with(&self, outputs: &[&str], operators: &Operators) -> Result<Import, Diagnostics> {
-        let file = Bytes::from(self.file(outputs));
-        super::import(MinSize::Lowered(0), "test", file, Beside::default(), operators)
+        super::import(MinSize::Lowered(0), "test", &self.file(outputs).into(), operators)
+    }
+
+    /// The same where shapes of inputs are given beside the file.
+    pub(super) fn import_of(
+        &self,
+        outputs: &[&str],
+        shapes: &[(&str, InputShape)],
+    ) -> Result<Import, Diagnostics> {
+        let shapes = shapes.iter().map(|(name, shape)| ((*name).to_owned(), shape.clone())).collect();
+        let file = ModelFile { shapes, ..self.file(outputs).into() };
+        super::import(MinSize::Lowered(0), "test", &file, &Operators::default())
     }
 
     /// What it is run on.

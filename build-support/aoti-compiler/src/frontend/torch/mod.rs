@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 /// The row of the table of formats.
 pub(super) const FORMAT: Format = Format {
     recognizes: |file| file.starts_with(b"PK"),
+    takes_shapes: false,
     files_beside: |_| Ok(Vec::new()),
     import: |min, name, model, operators| {
         let ProgramImport { program, is_stated } =

@@ -97,7 +97,7 @@ impl Builder {
         if count > LARGEST {
             return None;
         }
-        let mut look = Look { builder: self, known: IndexMap::new(), steps: STEPS };
+        let mut look = Look::new(self);
         (0..count)
             .map(|mut position| {
                 let mut coords = vec![Expr::int(0); sizes.len()];
@@ -115,6 +115,17 @@ impl Builder {
         self.all_elements(value)?.iter().map(Element::value).collect()
     }
 
+    /// By how much the only element of one tensor of integers exceeds that of another, where that is always the same although data
+    /// decide both.
+    pub fn distance(&self, from: ValueId, to: ValueId) -> Option<i64> {
+        let mut look = Look { has_unknowns: true, ..Look::new(self) };
+        let mut only = |value: ValueId| {
+            let coords = vec![Expr::int(0); self.rank(value)];
+            look.at(value, &coords, NESTED)?.integer().cloned()
+        };
+        (&only(to)? - &only(from)?).as_int()
+    }
+
     /// The only element of a tensor of integers or truth values.
     pub fn element(&self, value: ValueId) -> Option<Expr> {
         match self.elements(value)?.as_slice() {
@@ -128,19 +139,36 @@ struct Look<'b> {
     builder: &'b Builder,
     known: IndexMap<(ValueId, Vec<Expr>), Option<Element>>,
     steps: usize,
+    /// Whether integers of which nothing is known are symbols.
+    has_unknowns: bool,
 }
 
-impl Look<'_> {
+impl<'b> Look<'b> {
+    fn new(builder: &'b Builder) -> Look<'b> {
+        Look { builder, known: IndexMap::new(), steps: STEPS, has_unknowns: false }
+    }
+
     fn at(&mut self, value: ValueId, coords: &[Expr], depth: usize) -> Option<Element> {
         let key = (value, coords.to_vec());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
         self.steps = self.steps.checked_sub(1)?;
-        let node = self.builder.producer(value).filter(|_| depth > 0)?;
-        let element = self.of_node(node, value, coords, depth - 1);
+        let node = self.builder.producer(value).filter(|_| depth > 0);
+        let element = node.and_then(|node| self.of_node(node, value, coords, depth - 1));
+        let element = element.or_else(|| self.unknown(value));
         self.known.insert(key, element.clone());
         element
+    }
+
+    /// A symbol of its own for an integer that data decide.
+    fn unknown(&self, value: ValueId) -> Option<Element> {
+        if !self.has_unknowns || self.builder.dtype(value).category() != Category::Int {
+            return None;
+        }
+        // From the other end than those of sizes.
+        let number = u32::try_from(self.known.len()).ok()?;
+        Some(Element::int(Expr::sym(Symbol::size(u32::MAX - number))))
     }
 
     fn of_node(&mut self, node: &Node, value: ValueId, coords: &[Expr], depth: usize) -> Option<Element> {

@@ -55,7 +55,8 @@ impl Builder {
         let ty = self.ty(x).clone();
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
         let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
-        let outputs = self.push(Op::Sort { axis, descending, kept: None }, &[x], vec![ty, indices]);
+        let op = Op::Sort { axis, descending, kept: None, skipped: 0 };
+        let outputs = self.push(op, &[x], vec![ty, indices]);
         Ok((outputs[0], outputs[1]))
     }
 
@@ -79,7 +80,22 @@ impl Builder {
         let shape = self.shape(first);
         let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
         let values = TensorType { dtype: ty.dtype, shape };
-        let outputs = self.push(Op::Sort { axis, descending, kept: Some(kept) }, &[x], vec![values, indices]);
+        let op = Op::Sort { axis, descending, kept: Some(kept), skipped: 0 };
+        let outputs = self.push(op, &[x], vec![values, indices]);
+        Ok((outputs[0], outputs[1]))
+    }
+
+    /// The element of this rank in a stable ascending sort: value and index, on an axis of one.
+    pub fn sort_only(&mut self, x: ValueId, axis: usize, rank: i64) -> Built<(ValueId, ValueId)> {
+        let ty = self.ty(x).clone();
+        ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
+        self.require_at_least(&ty.shape[axis], &Expr::int(rank + 1))?;
+        let mut shape = ty.shape.clone();
+        shape[axis] = Expr::int(1);
+        let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
+        let values = TensorType { dtype: ty.dtype, shape };
+        let op = Op::Sort { axis, descending: false, kept: Some(rank + 1), skipped: rank };
+        let outputs = self.push(op, &[x], vec![values, indices]);
         Ok((outputs[0], outputs[1]))
     }
 

@@ -56,6 +56,7 @@ impl<'a> Parser<'_, 'a> {
                 axis: self.axis()?,
                 descending: self.cursor.eat_word("descending"),
                 kept: if self.cursor.eat_word("first") { Some(self.cursor.number()?) } else { None },
+                skipped: if self.cursor.eat_word("but") { self.cursor.number()? } else { 0 },
             },
             "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
             "fourier" => Op::Fourier(self.cursor.fourier()?),

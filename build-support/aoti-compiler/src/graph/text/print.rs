@@ -186,9 +186,10 @@ impl Printer {
             Op::Scatter { coords, combine } => format!(" {} {}", combine.name(), coordinates(coords)),
             Op::Cat { axis } | Op::Scan { axis, .. } => format!(" axis {axis}"),
             Op::Reduce { axes, .. } => format!(" axes {}", bracketed(axes)),
-            Op::Sort { axis, descending, kept } => {
+            Op::Sort { axis, descending, kept, skipped } => {
                 let kept = kept.map_or(String::new(), |kept| format!(" first {kept}"));
-                format!(" axis {axis}{}{kept}", if *descending { " descending" } else { "" })
+                let skipped = if *skipped == 0 { String::new() } else { format!(" but {skipped}") };
+                format!(" axis {axis}{}{kept}{skipped}", if *descending { " descending" } else { "" })
             }
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
             Op::Fourier(fourier) => format!(" {}", fourier.text()),

@@ -84,14 +84,15 @@ impl Ctx<'_> {
                 ensure!(indices.len() == usize::from(op.has_indices()), "{} results", outs.len());
                 indices.iter().try_for_each(|indices| self.index_like(indices, x))
             }
-            (Op::Sort { axis, kept, .. }, [x], [values, indices]) => {
+            (Op::Sort { axis, kept, skipped, .. }, [x], [values, indices]) => {
                 ensure!(*axis < x.rank(), "axis {axis} of {}", x.rank());
                 let mut of_result = (*x).clone();
                 if let Some(kept) = kept {
                     let fits = x.shape[*axis].as_int().is_none_or(|length| *kept <= length);
-                    ensure!(*kept >= 0 && fits, "{kept} of {} elements", x.shape[*axis]);
-                    of_result.shape[*axis] = Expr::int(*kept);
+                    ensure!(*kept >= *skipped && fits, "{kept} of {} elements", x.shape[*axis]);
+                    of_result.shape[*axis] = Expr::int(*kept - *skipped);
                 }
+                ensure!(*skipped >= 0 && (*skipped == 0 || kept.is_some()), "{skipped} are skipped");
                 ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
                 self.index_like(indices, &of_result)
             }

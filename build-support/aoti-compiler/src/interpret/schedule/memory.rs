@@ -56,7 +56,7 @@ impl Memory {
                     // Its size is still to be read from data.
                     Err(_) => vec![],
                 },
-                Storage::Temporary | Storage::Row { .. } => continue,
+                Storage::Temporary | Storage::Local { .. } => continue,
             };
             memory.own.insert(id, data);
         }

@@ -17,8 +17,8 @@ use super::tensor::{Lanes, Tensor};
 use super::{contract, fourier, matrices, movement, order, recurrent, reduce};
 use crate::graph::{Part, SymbolSource};
 use crate::loops::{
-    BufferId, Convolution, Elsewhere, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp,
-    RowOperation, Sorting, Step, Storage,
+    AxisKernel, AxisOp, BufferId, Convolution, Elsewhere, Kernel, KernelId, KernelKind, MatMul,
+    MatrixOperand, Program, Sorting, Step, Storage,
 };
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
@@ -179,7 +179,7 @@ impl Machine<'_> {
                 self.stage(&conv.epilogue, &positions, &mut Values::of_sums(sums))
             }
             KernelKind::Attention(own) => self.attention(own),
-            KernelKind::Rows(rows) => self.rows(rows),
+            KernelKind::AxisOp(rows) => self.rows(rows),
             KernelKind::Extern(own) => Err(match &own.by {
                 Elsewhere::Function(call) => EvalError::Extern { operator: call.operator.clone() },
                 Elsewhere::Ranks(own) => EvalError::Collective(own.kind.name()),
@@ -272,7 +272,7 @@ impl Machine<'_> {
     /// Values, and places of the row or of the second input.
     fn sort(
         &mut self,
-        rows: &RowOperation,
+        rows: &AxisKernel,
         sorting: &Sorting,
         sizes: Vec<usize>,
     ) -> Result<Vec<Tensor>, EvalError> {
@@ -280,6 +280,7 @@ impl Machine<'_> {
         let runs = order::Runs {
             length: count(sorting.run),
             kept: count(sorting.kept),
+            skipped: usize::try_from(sorting.skipped).unwrap_or(0),
             descending: sorting.descending,
         };
         let x = self.shaped(rows.inputs[0], sizes.clone())?;
@@ -299,20 +300,20 @@ impl Machine<'_> {
         Ok(vec![values, places])
     }
 
-    fn rows(&mut self, rows: &RowOperation) -> Result<(), EvalError> {
+    fn rows(&mut self, rows: &AxisKernel) -> Result<(), EvalError> {
         let [outer, length, inner]: [usize; 3] = self
             .symbols
             .sizes(&[rows.outer.clone(), rows.length.clone(), rows.inner.clone()])?
             .try_into()
             .expect("three sizes");
         let results = match &rows.op {
-            RowOp::Scan(op) => {
+            AxisOp::Scan(op) => {
                 let x = self.shaped(rows.inputs[0], vec![outer, length, inner])?;
                 let (values, indices) = reduce::scan(*op, &x, 1)?;
                 [Some(values), indices].into_iter().flatten().collect()
             }
-            RowOp::Sort(sorting) => self.sort(rows, sorting, vec![outer, length, inner])?,
-            RowOp::Matrices(routine) => {
+            AxisOp::Sort(sorting) => self.sort(rows, sorting, vec![outer, length, inner])?,
+            AxisOp::Matrices(routine) => {
                 let shaped = |parts: &[Part], buffers: &[BufferId]| -> Result<Vec<_>, EvalError> {
                     let sizes = parts.iter().map(|part| {
                         let leading = std::slice::from_ref(&rows.outer);
@@ -330,7 +331,7 @@ impl Machine<'_> {
                     results.map(|(buffer, sizes)| (self.program.buffers[buffer].dtype, sizes)).collect();
                 matrices::apply(*routine, &operands, [outer, length, inner], results)?
             }
-            RowOp::Fourier(fourier) => {
+            AxisOp::Fourier(fourier) => {
                 let sizes = |row: Vec<i64>| -> Result<Vec<usize>, EvalError> {
                     let shape: Vec<Expr> =
                         std::iter::once(rows.outer.clone()).chain(row.into_iter().map(Expr::int)).collect();
@@ -339,7 +340,7 @@ impl Machine<'_> {
                 let x = self.shaped(rows.inputs[0], sizes(fourier.operand())?)?;
                 vec![fourier::transform(fourier, &x, sizes(fourier.result())?)]
             }
-            RowOp::Recurrent(own) => {
+            AxisOp::Recurrent(own) => {
                 let shapes = own.operand_shapes(&rows.length, &rows.outer);
                 let operands = rows.inputs.iter().zip(shapes);
                 let operands = operands
@@ -347,7 +348,7 @@ impl Machine<'_> {
                     .collect::<Result<Vec<_>, EvalError>>()?;
                 recurrent::layer(own, &operands)?
             }
-            RowOp::SearchSorted { right } => {
+            AxisOp::SearchSorted { right } => {
                 let sorted = self.shaped(rows.inputs[0], vec![outer, length])?;
                 let values = self.shaped(rows.inputs[1], vec![outer, inner])?;
                 vec![order::search_sorted(&sorted, &values, *right)?]

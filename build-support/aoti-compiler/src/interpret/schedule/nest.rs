@@ -93,7 +93,7 @@ impl Machine<'_> {
     fn rows_for(&mut self, kernel: &Kernel, positions: &Positions) -> Result<(), EvalError> {
         for id in kernel.rows(self.program) {
             let buffer = &self.program.buffers[id];
-            let Storage::Row { outer } = buffer.storage else { continue };
+            let Storage::Local { outer } = buffer.storage else { continue };
             let row: usize = self.symbols.sizes(&buffer.shape[outer..])?.iter().product();
             self.memory.make_rows(id, positions.count() * row * buffer.dtype.size());
         }

@@ -243,7 +243,7 @@ impl Machine<'_> {
     fn row(&self, buffer: BufferId) -> Result<Option<usize>, EvalError> {
         let own = &self.program.buffers[buffer];
         match own.storage {
-            Storage::Row { outer } => Ok(Some(self.symbols.sizes(&own.shape[outer..])?.iter().product())),
+            Storage::Local { outer } => Ok(Some(self.symbols.sizes(&own.shape[outer..])?.iter().product())),
             Storage::Input(_)
             | Storage::Output(_)
             | Storage::State(_)

@@ -2,8 +2,8 @@
 
 pub(super) mod tiles;
 
-use super::laid::{Mapped, costing, with_grains};
 use super::launch::Launch;
+use super::mapped::{Mapped, costing, with_grains};
 use super::mapping::{Block, CpuMapping, Grain, IndexWidth, Lanes, Split, Tile};
 use super::scratch::{PANEL, aligned, round_up};
 use super::{Algorithm, Call, Parameter, Scratch};
@@ -103,7 +103,7 @@ pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
         super::Code::Loops(_)
         | super::Code::Product(_)
         | super::Code::Convolution(_)
-        | super::Code::Rows(_)
+        | super::Code::AxisOp(_)
         | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
     }
 }

@@ -5,7 +5,7 @@ use super::{Operand, sight};
 use crate::constants;
 use crate::kernels::Call;
 use crate::kernels::launch::{Launch, MAX_BLOCKS, Trigger};
-use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
+use crate::kernels::mapping::{IndexWidth, MathPath, Tile};
 use crate::loops::{Attention, Program};
 use crate::symbolic::{Expr, NoRanges};
 use crate::target::GpuTarget;
@@ -25,7 +25,7 @@ const UNITS_WIDTH: i64 = 256;
 /// Threads of the two warpgroups that compute where a third only copies, and threads of that (`kComputers` and
 /// `kCopiers` of `gpu/roles.h`).
 const COMPUTERS: i64 = constants::COMPUTERS;
-const COPIERS: i64 = constants::COPIERS;
+const PRODUCER_THREADS: i64 = constants::COPIERS;
 /// Columns of a block of shared memory there, which rows are rounded up to.
 const UNITS_COLUMNS: i64 = 64;
 /// Threads of a block elsewhere.
@@ -50,8 +50,14 @@ pub(super) fn launch(own: &Attention, tile: &Tile) -> Launch {
     let tiles = query.extent.ceil_div(&Expr::int(tile.rows), &NoRanges);
     let launch = Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, tile.threads, MAX_BLOCKS);
     // A few queries are a link in a chain of small kernels.
-    let trigger = if tile.by == Multiplier::Few { Trigger::AtStart } else { launch.trigger };
-    Launch { shared: Expr::int(tile.shared), copiers: tile.copiers, cluster: tile.blocks, trigger, ..launch }
+    let trigger = if tile.by == MathPath::Gemv { Trigger::AtStart } else { launch.trigger };
+    Launch {
+        shared: Expr::int(tile.shared),
+        producer_threads: tile.producer_threads,
+        cluster: tile.blocks,
+        trigger,
+        ..launch
+    }
 }
 
 /// The code for a tile.
@@ -66,15 +72,15 @@ pub(super) struct Template {
 /// The code for a tile, by who multiplies.
 pub(super) fn template(tile: &Tile) -> Template {
     match tile.by {
-        Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups => Template {
+        MathPath::Gemv | MathPath::SkinnyTensorCore | MathPath::SkinnyGroupQuantized => Template {
             header: "gpu/attention_few.h",
             function: "attend_few",
             parameters: [tile.rows, tile.blocks],
         },
-        Multiplier::Threads | Multiplier::Windows => {
+        MathPath::Simt | MathPath::DirectConv => {
             Template { header: "gpu/attention.h", function: "attend", parameters: [tile.threads, tile.rows] }
         }
-        Multiplier::Units | Multiplier::RoundedUnits => Template {
+        MathPath::TensorCore | MathPath::TensorCoreTf32 => Template {
             header: "gpu/attention_units.h",
             function: "attend_halves",
             parameters: [tile.rows, tile.columns],
@@ -89,7 +95,7 @@ pub(super) fn call(own: &Attention, tile: &Tile) -> Call<Operand> {
     let heads = [Some(&own.depth), columns]
         .map(|size| size.and_then(Expr::as_int).expect("lowering makes attention of heads of known sizes"));
     let numbers = parameters.into_iter().chain(heads).map(|number| number.to_string().into());
-    let role = (tile.copiers > 0).then_some(Operand::Name("role"));
+    let role = (tile.producer_threads > 0).then_some(Operand::Name("role"));
     let place = ["shared", "row0", "m", "n"].map(Operand::Name);
     let operands = role.into_iter().chain(place).chain([Operand::Reach]);
     Call::new(function, operands).with(numbers.chain(sight(own)))
@@ -109,11 +115,11 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     if let Some(rows) = queries.filter(|count| (1..=FEW_QUERIES).contains(count)) {
         let keys = own.key().extent.as_int().unwrap_or(i64::MAX);
         let tile = |sharers: i64| Tile {
-            by: Multiplier::Few,
+            by: MathPath::Gemv,
             rows,
             columns: KEYS,
             threads: FEW_THREADS,
-            copiers: 0,
+            producer_threads: 0,
             blocks: sharers,
             heads: 1,
             shared: 0,
@@ -127,11 +133,11 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     if has_units(program, own, target) && widest <= UNITS_WIDTH {
         let threads = |rows: i64| rows / UNITS_QUERIES * target.warp;
         let tile = |(rows, keys)| Tile {
-            by: Multiplier::Units,
+            by: MathPath::TensorCore,
             rows,
             columns: keys,
             threads: threads(rows),
-            copiers: if threads(rows) == COMPUTERS { COPIERS } else { 0 },
+            producer_threads: if threads(rows) == COMPUTERS { PRODUCER_THREADS } else { 0 },
             blocks: 1,
             heads,
             shared: shared_by_units(rows, keys, width, columns),
@@ -149,14 +155,14 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
         (true, false) => &[16, 32],
         (false, _) => &[16],
     };
-    let (by, threads) = (Multiplier::Threads, THREADS);
+    let (by, threads) = (MathPath::Simt, THREADS);
     let shared = |rows: i64| shared_by_threads(rows, width, columns);
     let tile = |&rows: &i64| Tile {
         by,
         rows,
         columns: KEYS,
         threads,
-        copiers: 0,
+        producer_threads: 0,
         blocks: 1,
         heads,
         shared: shared(rows),

@@ -1,10 +1,10 @@
 //! Fourier transforms of rows.
 
 use super::{Code, Operand, RUN, element_bytes};
-use crate::fourier::{Form, Fourier, Plan, Way};
+use crate::fourier::{FftMethod, Form, Fourier, Plan};
 use crate::kernels::scratch::aligned;
 use crate::kernels::{self, Algorithm, Call, Scratch};
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{AxisKernel, AxisOp};
 use crate::symbolic::Expr;
 
 pub(crate) static FOURIER: Algorithm = Algorithm {
@@ -12,7 +12,7 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
     version: 1,
     description: "Fourier transforms of rows",
     headers: |_| &["fourier.h"],
-    code: kernels::Code::Rows(Code {
+    code: kernels::Code::AxisOp(Code {
         scratch: |rows, target| {
             let bytes = Plan::of(fourier(rows), rows.dtype).work() * element_bytes(rows);
             Scratch::of_worker(aligned(&Expr::int(bytes), target))
@@ -24,19 +24,19 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
 };
 
 /// The transform.
-fn fourier(rows: &RowOperation) -> &Fourier {
+fn fourier(rows: &AxisKernel) -> &Fourier {
     match &rows.op {
-        RowOp::Fourier(own) => own,
-        RowOp::Scan(_)
-        | RowOp::Sort(_)
-        | RowOp::SearchSorted { .. }
-        | RowOp::Matrices(_)
-        | RowOp::Recurrent(_) => unreachable!("its rows are transformed"),
+        AxisOp::Fourier(own) => own,
+        AxisOp::Scan(_)
+        | AxisOp::Sort(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Matrices(_)
+        | AxisOp::Recurrent(_) => unreachable!("its rows are transformed"),
     }
 }
 
 /// The call of `fourier.h`.
-fn call(rows: &RowOperation) -> Call<Operand> {
+fn call(rows: &AxisKernel) -> Call<Operand> {
     let own = fourier(rows);
     let plan = Plan::of(own, rows.dtype);
     let form = match own.form {
@@ -46,10 +46,10 @@ fn call(rows: &RowOperation) -> Call<Operand> {
         Form::FromHalf => "fourier::kFromHalf",
     };
     let way = match plan.way {
-        Way::Plain => "fourier::kPlain",
-        Way::Halved => "fourier::kHalved",
-        Way::Convolved => "fourier::kConvolved",
-        Way::Product => unreachable!("products have taken its place"),
+        FftMethod::MixedRadix => "fourier::kPlain",
+        FftMethod::RealPacked => "fourier::kHalved",
+        FftMethod::Bluestein => "fourier::kConvolved",
+        FftMethod::Matrix => unreachable!("products have taken its place"),
     };
     let radices = plan.radices.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
     let radices = format!("fourier::Radices<{radices}>");

@@ -6,7 +6,7 @@ use crate::graph::Routine;
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::scratch::aligned;
 use crate::kernels::{self, Algorithm, Call, Scratch};
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{AxisKernel, AxisOp};
 use crate::symbolic::{Expr, NoRanges, Ranges};
 
 pub(crate) static MATRICES: Algorithm = Algorithm {
@@ -14,7 +14,7 @@ pub(crate) static MATRICES: Algorithm = Algorithm {
     version: 1,
     description: "matrices one by one",
     headers: |_| &["linalg.h"],
-    code: kernels::Code::Rows(Code {
+    code: kernels::Code::AxisOp(Code {
         scratch: |rows, target| Scratch::of_worker(aligned(&bytes(rows), target)),
         processors: |rows| call("matrices", rows, [Operand::Name("run.scratch"), Operand::WorkerBytes]),
         gpus: Some(OnGpus {
@@ -40,7 +40,7 @@ const SMALL: i64 = 64;
 const LINE: i64 = 64;
 
 /// The block for matrices of so many elements: small ones have a thread each.
-fn block(rows: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
+fn block(rows: &AxisKernel, ranges: &dyn Ranges) -> RowBlock {
     let together = |threads| RowBlock { threads, rows: 1 };
     match (&rows.length * &rows.inner).interval(ranges).max {
         ..=SMALL => RowBlock::ROW_EACH,
@@ -50,33 +50,33 @@ fn block(rows: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
     }
 }
 
-fn launches(rows: &RowOperation, RowBlock { threads, rows: at_once }: RowBlock) -> Launches {
+fn launches(rows: &AxisKernel, RowBlock { threads, rows: at_once }: RowBlock) -> Launches {
     let bytes = bytes_in_lines(rows);
     let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
     Launches::with_scratch(vec![Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS)], scratch)
 }
 
 /// The routine.
-fn routine(rows: &RowOperation) -> Routine {
+fn routine(rows: &AxisKernel) -> Routine {
     match rows.op {
-        RowOp::Matrices(routine) => routine,
-        RowOp::Scan(_)
-        | RowOp::Sort(_)
-        | RowOp::SearchSorted { .. }
-        | RowOp::Fourier(_)
-        | RowOp::Recurrent(_) => {
+        AxisOp::Matrices(routine) => routine,
+        AxisOp::Scan(_)
+        | AxisOp::Sort(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Fourier(_)
+        | AxisOp::Recurrent(_) => {
             unreachable!("its rows are matrices")
         }
     }
 }
 
 /// Bytes that a routine works in for one matrix, which no two share a line of.
-fn bytes_in_lines(rows: &RowOperation) -> Expr {
+fn bytes_in_lines(rows: &AxisKernel) -> Expr {
     &bytes(rows).ceil_div(&Expr::int(LINE), &NoRanges) * LINE
 }
 
 /// Bytes that a routine works in, before they are aligned: the sizes are those of `linalg_*.h`.
-fn bytes(rows: &RowOperation) -> Expr {
+fn bytes(rows: &AxisKernel) -> Expr {
     let (m, n) = (&rows.length, &rows.inner);
     let elements = match routine(rows) {
         Routine::Lu
@@ -98,7 +98,7 @@ fn bytes(rows: &RowOperation) -> Expr {
 }
 
 /// The call of `linalg.h` for a batch of matrices, which work in so many bytes each of some memory.
-fn call(function: &'static str, rows: &RowOperation, memory: [Operand; 2]) -> Call<Operand> {
+fn call(function: &'static str, rows: &AxisKernel, memory: [Operand; 2]) -> Call<Operand> {
     let name = match routine(rows) {
         Routine::Lu => "linalg::Lu",
         Routine::Cholesky => "linalg::Cholesky",

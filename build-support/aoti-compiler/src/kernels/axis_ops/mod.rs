@@ -9,12 +9,12 @@ mod scan;
 mod search;
 pub(crate) mod sorting;
 
-use super::laid::{Mapped, costing, with_grains};
 use super::launch::Launches;
+use super::mapped::{Mapped, costing, with_grains};
 use super::mapping::{Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Split};
 use super::{Algorithm, Call, Parameter, Scratch};
 use crate::cost::WorkKind;
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{AxisKernel, AxisOp};
 use crate::symbolic::{Expr, Ranges};
 use crate::target::{CpuTarget, Target};
 
@@ -31,9 +31,9 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
 /// What an algorithm for rows does.
 pub(crate) struct Code {
     /// The memory that it needs on processors.
-    pub(super) scratch: fn(&RowOperation, &Target) -> Scratch,
+    pub(super) scratch: fn(&AxisKernel, &Target) -> Scratch,
     /// Its call on processors.
-    pub(super) processors: fn(&RowOperation) -> Call<Operand>,
+    pub(super) processors: fn(&AxisKernel) -> Call<Operand>,
     /// Its part for GPUs.
     pub(super) gpus: Option<OnGpus>,
 }
@@ -43,13 +43,13 @@ pub(crate) struct OnGpus {
     /// The headers of its code.
     pub(crate) headers: &'static [&'static str],
     /// The block that is taken.
-    pub(super) block: fn(&RowOperation, &dyn Ranges) -> RowBlock,
+    pub(super) block: fn(&AxisKernel, &dyn Ranges) -> RowBlock,
     /// Whether it works with such a block.
-    fits: fn(&RowOperation, RowBlock) -> bool,
+    fits: fn(&AxisKernel, RowBlock) -> bool,
     /// How it is launched.
-    pub(super) launches: fn(&RowOperation, RowBlock) -> Launches,
+    pub(super) launches: fn(&AxisKernel, RowBlock) -> Launches,
     /// What is called.
-    pub(crate) calls: fn(&RowOperation, RowBlock) -> Calls,
+    pub(crate) calls: fn(&AxisKernel, RowBlock) -> Calls,
 }
 
 /// A block of threads that works on rows.
@@ -111,26 +111,26 @@ pub(crate) enum Operand {
 const RUN: Operand = Operand::Name("run");
 
 /// Rows, elements of each, and elements between these.
-fn sizes(rows: &RowOperation) -> [Operand; 3] {
+fn sizes(rows: &AxisKernel) -> [Operand; 3] {
     [&rows.outer, &rows.length, &rows.inner].map(|size| Operand::Size(size.clone()))
 }
 
 /// The algorithm for an operation.
-pub(super) fn algorithm(op: &RowOp) -> &'static Algorithm {
+pub(super) fn algorithm(op: &AxisOp) -> &'static Algorithm {
     match op {
-        RowOp::Scan(_) => &scan::SCAN,
-        RowOp::Sort(_) => &sorting::SORT,
-        RowOp::SearchSorted { .. } => &search::SEARCH,
-        RowOp::Matrices(_) => &matrices::MATRICES,
-        RowOp::Fourier(_) => &fourier::FOURIER,
-        RowOp::Recurrent(_) => &recurrent::RECURRENT,
+        AxisOp::Scan(_) => &scan::SCAN,
+        AxisOp::Sort(_) => &sorting::SORT,
+        AxisOp::SearchSorted { .. } => &search::SEARCH,
+        AxisOp::Matrices(_) => &matrices::MATRICES,
+        AxisOp::Fourier(_) => &fourier::FOURIER,
+        AxisOp::Recurrent(_) => &recurrent::RECURRENT,
     }
 }
 
 /// What an algorithm for rows does.
 pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
     match &algorithm.code {
-        super::Code::Rows(code) => code,
+        super::Code::AxisOp(code) => code,
         super::Code::Loops(_)
         | super::Code::Product(_)
         | super::Code::Convolution(_)
@@ -140,12 +140,12 @@ pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
 }
 
 /// The memory that an operation needs.
-pub(super) fn scratch(rows: &RowOperation, target: &Target) -> Scratch {
+pub(super) fn scratch(rows: &AxisKernel, target: &Target) -> Scratch {
     (code(algorithm(&rows.op)).scratch)(rows, target)
 }
 
 /// The ways to lay rows over the threads of a processor, and all their work.
-pub(super) fn on_processor(rows: &RowOperation, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
+pub(super) fn on_processor(rows: &AxisKernel, target: &CpuTarget) -> (Vec<Mapped>, Expr) {
     let unit = &rows.length * &rows.inner;
     let total = &unit * &rows.outer;
     let grain = Grain { enough: target.thread_work, unit };
@@ -156,7 +156,7 @@ pub(super) fn on_processor(rows: &RowOperation, target: &CpuTarget) -> (Vec<Mapp
 
 /// How rows are laid over blocks of threads.
 pub(super) fn on_gpu(
-    rows: &RowOperation,
+    rows: &AxisKernel,
     algorithm: &'static Algorithm,
     index: IndexWidth,
     ranges: &dyn Ranges,
@@ -166,7 +166,7 @@ pub(super) fn on_gpu(
 }
 
 /// The call for rows on a processor.
-pub(crate) fn call(algorithm: &'static Algorithm, rows: &RowOperation) -> Call<Operand> {
+pub(crate) fn call(algorithm: &'static Algorithm, rows: &AxisKernel) -> Call<Operand> {
     (code(algorithm).processors)(rows)
 }
 
@@ -176,13 +176,13 @@ pub(crate) fn gpus(algorithm: &'static Algorithm) -> &'static OnGpus {
 }
 
 /// Whether an algorithm does an operation on a GPU, by such blocks.
-pub(crate) fn fits(algorithm: &'static Algorithm, rows: &RowOperation, block: RowBlock) -> bool {
+pub(crate) fn fits(algorithm: &'static Algorithm, rows: &AxisKernel, block: RowBlock) -> bool {
     let own = if algorithm == self::algorithm(&rows.op) { code(algorithm).gpus.as_ref() } else { None };
     own.is_some_and(|own| (own.fits)(rows, block))
 }
 
 /// No memory.
-fn no_scratch(_: &RowOperation, _: &Target) -> Scratch {
+fn no_scratch(_: &AxisKernel, _: &Target) -> Scratch {
     Scratch::default()
 }
 
@@ -197,11 +197,11 @@ fn number(value: i64) -> Parameter {
 }
 
 /// Bytes of an element.
-fn element_bytes(rows: &RowOperation) -> i64 {
+fn element_bytes(rows: &AxisKernel) -> i64 {
     i64::try_from(rows.dtype.size()).expect("a few bytes")
 }
 
 /// Whether each thread of a block has a row.
-fn is_row_each(_: &RowOperation, block: RowBlock) -> bool {
+fn is_row_each(_: &AxisKernel, block: RowBlock) -> bool {
     block.is_apart()
 }

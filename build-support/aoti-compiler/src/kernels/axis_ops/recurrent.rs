@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::graph::{Cell, Directions, Operands, Recurrent};
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::{self, Algorithm, Call, Parameter};
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{AxisKernel, AxisOp};
 use crate::symbolic::{Expr, NoRanges, Ranges};
 use crate::target::GpuTarget;
 
@@ -16,7 +16,7 @@ pub(crate) static RECURRENT: Algorithm = Algorithm {
     version: 1,
     description: "recurrent layers whose weights stay in registers",
     headers: |_| &[],
-    code: kernels::Code::Rows(Code {
+    code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
         processors: |_| unreachable!("layers are unrolled for processors"),
         gpus: Some(OnGpus {
@@ -112,14 +112,14 @@ fn pieces(count: i64, size: i64) -> i64 {
 }
 
 /// The layer.
-fn layer(rows: &RowOperation) -> &Recurrent {
+fn layer(rows: &AxisKernel) -> &Recurrent {
     match &rows.op {
-        RowOp::Recurrent(own) => own,
-        RowOp::Scan(_)
-        | RowOp::Sort(_)
-        | RowOp::SearchSorted { .. }
-        | RowOp::Matrices(_)
-        | RowOp::Fourier(_) => unreachable!("its rows are sequences"),
+        AxisOp::Recurrent(own) => own,
+        AxisOp::Scan(_)
+        | AxisOp::Sort(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Matrices(_)
+        | AxisOp::Fourier(_) => unreachable!("its rows are sequences"),
     }
 }
 
@@ -160,11 +160,11 @@ fn rows_of(own: &Recurrent, batch: &Expr, ranges: &dyn Ranges) -> i64 {
     ROWS.into_iter().find(fits).unwrap_or(ROWS[ROWS.len() - 1])
 }
 
-fn block(rows: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
+fn block(rows: &AxisKernel, ranges: &dyn Ranges) -> RowBlock {
     RowBlock { threads: THREADS, rows: rows_of(layer(rows), &rows.outer, ranges) }
 }
 
-fn launches(rows: &RowOperation, block: RowBlock) -> Launches {
+fn launches(rows: &AxisKernel, block: RowBlock) -> Launches {
     let own = layer(rows);
     let shares = Shares::of(own, block.rows);
     let each = shares.blocks * own.directions.count();
@@ -175,7 +175,7 @@ fn launches(rows: &RowOperation, block: RowBlock) -> Launches {
     Launch { grid, cluster: shares.blocks, shared: Expr::int(shared), ..launch }.into()
 }
 
-fn call(rows: &RowOperation, block: RowBlock) -> Call<Operand> {
+fn call(rows: &AxisKernel, block: RowBlock) -> Call<Operand> {
     let own = layer(rows);
     let positions: Vec<usize> = (0..rows.inputs.len()).collect();
     let Operands { gates, weight, bias, projection: _, hidden, memory } =

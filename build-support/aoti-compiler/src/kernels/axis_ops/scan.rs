@@ -5,15 +5,15 @@ use crate::constants;
 use crate::graph::ScanOp;
 use crate::kernels::launch::{Launch, MAX_BLOCKS};
 use crate::kernels::{self, Algorithm, Call, Parameter};
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{AxisKernel, AxisOp};
 use crate::symbolic::Ranges;
 
 pub(crate) static SCAN: Algorithm = Algorithm {
     word: "rows.scan",
-    version: 1,
+    version: 2,
     description: "running reductions of rows",
-    headers: |_| &["rows.h"],
-    code: kernels::Code::Rows(Code {
+    headers: |_| &["scan.h"],
+    code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
         processors: call,
         gpus: Some(OnGpus {
@@ -42,7 +42,7 @@ const FEW_ROWS: i64 = 512;
 const THREADS: i64 = 256;
 const MOST_THREADS: i64 = 1024;
 
-fn block(own: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
+fn block(own: &AxisKernel, ranges: &dyn Ranges) -> RowBlock {
     let longest = own.length.interval(ranges).max;
     let positions = (&own.outer * &own.inner).interval(ranges).min;
     // Side by side, threads read whole transactions, each of a row of its own.
@@ -58,8 +58,8 @@ fn block(own: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
 }
 
 /// How a row is combined, and whether positions are results too.
-fn combine(rows: &RowOperation) -> (&'static str, bool) {
-    let RowOp::Scan(op) = &rows.op else { unreachable!("its rows are scanned") };
+fn combine(rows: &AxisKernel) -> (&'static str, bool) {
+    let AxisOp::Scan(op) = &rows.op else { unreachable!("its rows are scanned") };
     let combine = match op {
         ScanOp::Sum => "ScanSum",
         ScanOp::Prod => "ScanProd",
@@ -71,19 +71,19 @@ fn combine(rows: &RowOperation) -> (&'static str, bool) {
 }
 
 /// Input, outputs and sizes.
-fn operands(rows: &RowOperation, has_indices: bool) -> impl Iterator<Item = Operand> {
+fn operands(rows: &AxisKernel, has_indices: bool) -> impl Iterator<Item = Operand> {
     let indices = has_indices.then_some(Operand::Output(1));
     [Operand::Input(0), Operand::Output(0)].into_iter().chain(indices).chain(sizes(rows))
 }
 
-fn call(rows: &RowOperation) -> Call<Operand> {
+fn call(rows: &AxisKernel) -> Call<Operand> {
     let (combine, has_indices) = combine(rows);
     let function = if has_indices { "scan_extreme" } else { "scan" };
     let operands = [RUN].into_iter().chain(operands(rows, has_indices));
     Call::new(function, operands).with([combine.into(), Parameter::Element])
 }
 
-fn call_on_gpu(rows: &RowOperation, block: RowBlock) -> Call<Operand> {
+fn call_on_gpu(rows: &AxisKernel, block: RowBlock) -> Call<Operand> {
     if !block.is_together() {
         return call(rows);
     }

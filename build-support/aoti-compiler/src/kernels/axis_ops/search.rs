@@ -3,14 +3,14 @@
 use super::{Code, OnGpus, Operand, RUN, RowBlock, flag, is_row_each, no_scratch, sizes};
 use crate::kernels::launch::{Launch, MAX_BLOCKS};
 use crate::kernels::{self, Algorithm, Call, Parameter};
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{AxisKernel, AxisOp};
 
 pub(crate) static SEARCH: Algorithm = Algorithm {
     word: "rows.search",
     version: 1,
     description: "searches in sorted rows",
     headers: |_| &["rows.h"],
-    code: kernels::Code::Rows(Code {
+    code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
         processors: call,
         gpus: Some(OnGpus {
@@ -25,8 +25,8 @@ pub(crate) static SEARCH: Algorithm = Algorithm {
     }),
 };
 
-fn call(rows: &RowOperation) -> Call<Operand> {
-    let RowOp::SearchSorted { right } = rows.op else { unreachable!("its rows are searched") };
+fn call(rows: &AxisKernel) -> Call<Operand> {
+    let AxisOp::SearchSorted { right } = rows.op else { unreachable!("its rows are searched") };
     let operands = [RUN, Operand::Input(0), Operand::Input(1), Operand::Output(0)];
     Call::new("search_sorted", operands.into_iter().chain(sizes(rows)))
         .with([Parameter::Element, flag(right)])

@@ -10,15 +10,15 @@ use crate::dtype::DType;
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::scratch::aligned;
 use crate::kernels::{self, Algorithm, Call, Parameter, Scratch};
-use crate::loops::{RowOp, RowOperation, Sorting};
+use crate::loops::{AxisKernel, AxisOp, Sorting};
 use crate::symbolic::{Expr, NoRanges, Ranges};
 
 pub(crate) static SORT: Algorithm = Algorithm {
     word: "rows.sort",
-    version: 1,
+    version: 2,
     description: "sorted rows",
     headers: |_| &["rows.h"],
-    code: kernels::Code::Rows(Code {
+    code: kernels::Code::AxisOp(Code {
         // Two arrays of elements with their places that are moved into each other.
         scratch: |rows, target| {
             Scratch::of_worker(aligned(&(&rows.length * (2 * item_bytes(rows.dtype))), target))
@@ -60,21 +60,21 @@ fn most_of_block(dtype: DType) -> i64 {
 }
 
 /// How rows are sorted.
-fn sorting(rows: &RowOperation) -> Sorting {
+fn sorting(rows: &AxisKernel) -> Sorting {
     match rows.op {
-        RowOp::Sort(sorting) => sorting,
-        RowOp::Scan(_)
-        | RowOp::SearchSorted { .. }
-        | RowOp::Matrices(_)
-        | RowOp::Fourier(_)
-        | RowOp::Recurrent(_) => {
+        AxisOp::Sort(sorting) => sorting,
+        AxisOp::Scan(_)
+        | AxisOp::SearchSorted { .. }
+        | AxisOp::Matrices(_)
+        | AxisOp::Fourier(_)
+        | AxisOp::Recurrent(_) => {
             unreachable!("its rows are sorted")
         }
     }
 }
 
 /// The block that sorts or merges.
-fn block(rows: &RowOperation, ranges: &dyn Ranges) -> RowBlock {
+fn block(rows: &AxisKernel, ranges: &dyn Ranges) -> RowBlock {
     let sorting = sorting(rows);
     if sorting.merged.is_some() {
         return RowBlock { threads: MERGING, rows: 1 };
@@ -104,7 +104,7 @@ fn capacity(RowBlock { threads, rows }: RowBlock) -> Option<i64> {
 }
 
 /// Elements that are sorted at a time.
-fn run_length(rows: &RowOperation) -> Expr {
+fn run_length(rows: &AxisKernel) -> Expr {
     sorting(rows).run.map_or(rows.length.clone(), Expr::int)
 }
 
@@ -114,7 +114,7 @@ fn fits_block(run: &Expr, block: RowBlock) -> bool {
 }
 
 /// Runs that are sorted by blocks, or merged by all threads.
-fn launches(rows: &RowOperation, block: RowBlock) -> Launches {
+fn launches(rows: &AxisKernel, block: RowBlock) -> Launches {
     let count = &rows.outer * &rows.inner;
     let launch = |units: &Expr| Launch::of(units, block.rows, block.threads, MAX_BLOCKS);
     if sorting(rows).merged.is_some() && rows.inputs.len() > 1 {
@@ -132,19 +132,25 @@ fn launches(rows: &RowOperation, block: RowBlock) -> Launches {
 const RESULTS: [Operand; 2] = [Operand::Output(0), Operand::Output(1)];
 
 /// Elements of a row that are asked for.
-fn results(rows: &RowOperation) -> Operand {
+fn results(rows: &AxisKernel) -> Operand {
     Operand::Size(sorting(rows).results(&rows.length))
 }
 
-fn call(rows: &RowOperation) -> Call<Operand> {
-    let Sorting { descending, run, merged, .. } = sorting(rows);
+fn call(rows: &AxisKernel) -> Call<Operand> {
+    let Sorting { descending, run, merged, kept, skipped } = sorting(rows);
     debug_assert!(run.is_none() && merged.is_none(), "processors sort whole rows");
     let operands = [RUN, Operand::Input(0)].into_iter().chain(RESULTS).chain(sizes(rows));
-    Call::new("sort_rows", operands.chain([results(rows)])).with([Parameter::Element, flag(descending)])
+    let parameters = [Parameter::Element, flag(descending)];
+    if kept == Some(skipped + 1) && skipped > 0 {
+        return Call::new("select_rows", operands.chain([Operand::Size(Expr::int(skipped))]))
+            .with(parameters);
+    }
+    let ends = [skipped.into(), kept.map_or(rows.length.clone(), Expr::int)];
+    Call::new("sort_rows", operands.chain(ends.map(Operand::Size))).with(parameters)
 }
 
 /// What blocks of threads call for runs that are sorted, or merged by all threads.
-fn calls(rows: &RowOperation, block: RowBlock) -> Calls {
+fn calls(rows: &AxisKernel, block: RowBlock) -> Calls {
     let Sorting { descending, merged, kept, .. } = sorting(rows);
     let [threads, descending] = [number(block.threads), flag(descending)];
     let input = Operand::Input(0);
@@ -171,7 +177,7 @@ fn calls(rows: &RowOperation, block: RowBlock) -> Calls {
 
 /// What a GPU does one after the other to sort rows of so many elements.
 pub(crate) fn passes(dtype: DType, length: &Expr, descending: bool, kept: Option<i64>) -> Vec<Sorting> {
-    let whole = Sorting { descending, run: None, merged: None, kept };
+    let whole = Sorting { descending, run: None, merged: None, kept, skipped: 0 };
     let most = most_of_block(dtype);
     let Some(length) = length.as_int().filter(|length| *length > most) else { return vec![whole] };
     let mut passes = vec![];
@@ -191,7 +197,7 @@ pub(crate) fn passes(dtype: DType, length: &Expr, descending: bool, kept: Option
         let merged = Some(run);
         run = run.saturating_mul(2);
         passes.push(if run < length {
-            Sorting { run: Some(run), merged, kept: None, descending }
+            Sorting { run: Some(run), merged, kept: None, ..whole }
         } else {
             Sorting { merged, ..whole }
         });

@@ -248,7 +248,7 @@ fn code(algorithm: &'static Algorithm) -> &'static Code {
         super::Code::Loops(_)
         | super::Code::Product(_)
         | super::Code::Attention(_)
-        | super::Code::Rows(_)
+        | super::Code::AxisOp(_)
         | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
     }
 }

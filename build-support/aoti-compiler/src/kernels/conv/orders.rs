@@ -4,7 +4,7 @@ use super::{Site, code};
 use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
 use crate::kernels::Algorithm;
-use crate::kernels::laid::{Mapped, with_grains};
+use crate::kernels::mapped::{Mapped, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::loops::{ConvShape, Convolution, Program};
 use crate::symbolic::Expr;

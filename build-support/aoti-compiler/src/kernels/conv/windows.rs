@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::graph::{self, TensorType};
 use crate::kernels::gemm::tiles::plain;
 use crate::kernels::launch::{Launch, MAX_BLOCKS};
-use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
+use crate::kernels::mapping::{IndexWidth, MathPath, Tile};
 use crate::kernels::{self, Algorithm};
 use crate::loops::{Channels, ConvShape, Convolution, Program};
 use crate::symbolic::{Expr, NoRanges};
@@ -383,7 +383,7 @@ fn tiles(program: &Program, conv: &Convolution, index: IndexWidth) -> Vec<Tile> 
     let blocks = window_blocks(program, conv).into_iter();
     let tile = |block: WindowBlock| {
         let [rows, columns] = block.tile();
-        Tile { threads: block.threads(), ..plain(Multiplier::Windows, rows, columns, index) }
+        Tile { threads: block.threads(), ..plain(MathPath::DirectConv, rows, columns, index) }
     };
     blocks.map(tile).collect()
 }

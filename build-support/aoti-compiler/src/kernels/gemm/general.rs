@@ -19,11 +19,11 @@ pub(crate) static GENERAL: Algorithm = Algorithm {
     code: kernels::Code::Product(Code {
         applies: |site| site.has_tiles(),
         cost: |site| {
-            let [m, _, k] = site.sizes;
+            let [m, n, k] = site.sizes;
             // Of constants every packing after the first is one that need not be.
             let blocks = (typical(m) / block_rows(typical(k), site.element_bytes())).ceil();
             let again = if site.is_packable() { site.packed() * (blocks - 1.0).max(0.0) } else { 0.0 };
-            site.work().plus(&site.packs()).and(WorkKind::PackElement, again)
+            site.work().times(empty_columns(n)).plus(&site.packs()).and(WorkKind::PackElement, again)
         },
         weights: as_it_is,
         scratch: |site| scratch(site.sizes, site.element_bytes(), site.target),
@@ -53,6 +53,15 @@ fn most_rows_and_columns(matmul: &MatMul, block: Block) -> Vec<Parameter> {
             vec![most.unwrap_or_else(|| "kGemmMost".to_owned()).into(), columns.to_string().into()]
         }
     }
+}
+
+/// How many times as long a product of few columns takes because it computes those of whole vectors.
+fn empty_columns(columns: &Expr) -> f64 {
+    /// Floats of the widest vectors.
+    const LANES: i64 = 16;
+    few_columns(columns).map_or(1.0, |columns| {
+        (columns.max(LANES).unsigned_abs().next_power_of_two() as f64) / columns as f64
+    })
 }
 
 /// A copied block of rows of the left operand, and a group of packed panels of the right one.

@@ -7,7 +7,7 @@ use crate::cost::Cost;
 use crate::dtype::DType;
 use crate::halves::{Bf16, F16};
 use crate::kernels::launch::Launch;
-use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
+use crate::kernels::mapping::{IndexWidth, MathPath, Tile};
 use crate::kernels::{self, Algorithm, Form, GroupTiles, Packing, Scratch};
 use crate::loops::{MatMul, Program};
 use crate::target::{GpuTarget, Target};
@@ -52,7 +52,7 @@ pub(crate) fn few_in_run(
 ) -> Option<Tile> {
     let [row, _] = matmul.axes.as_slice() else { return None };
     let few = of_few_rows(groups, tile.index);
-    let is_shared = tile.threads == few.threads && tile.copiers == 0 && tile.blocks == 1;
+    let is_shared = tile.threads == few.threads && tile.producer_threads == 0 && tile.blocks == 1;
     let is_open = row.extent.as_int().is_none() && !tile.by.row().is_of_few;
     (is_open && is_shared && has_whole_rows(program, matmul)).then_some(few)
 }
@@ -64,7 +64,12 @@ pub(super) fn of_few_rows(groups: &GroupTiles, index: IndexWidth) -> Tile {
     let shared = places * block * WARPS;
     Tile {
         shared,
-        ..tiles::plain(Multiplier::FewGroups, GpuTarget::SKINNY_ROWS, constants::SKINNY_COLUMNS, index)
+        ..tiles::plain(
+            MathPath::SkinnyGroupQuantized,
+            GpuTarget::SKINNY_ROWS,
+            constants::SKINNY_COLUMNS,
+            index,
+        )
     }
 }
 

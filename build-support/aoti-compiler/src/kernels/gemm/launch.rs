@@ -13,7 +13,13 @@ fn launch(batches: &Expr, rows: &Expr, columns: &Expr, tile: &Tile) -> Launch {
     let units = &(batches * &tiles(rows, tile.rows)) * &tiles(columns, tile.columns);
     let launch = Launch::of(&(&units * tile.blocks), 1, tile.threads, MAX_BLOCKS);
     let shared = Expr::int(tile.shared);
-    Launch { shared, cluster: tile.blocks, copiers: tile.copiers, persistent: tile.copiers > 0, ..launch }
+    Launch {
+        shared,
+        cluster: tile.blocks,
+        producer_threads: tile.producer_threads,
+        persistent: tile.producer_threads > 0,
+        ..launch
+    }
 }
 
 /// Of a matrix product.
@@ -21,7 +27,7 @@ pub(in crate::kernels) fn of_product(program: &Program, matmul: &MatMul, tile: &
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
     let launch = launch(&batches, &matrix[0].extent, &matrix[1].extent, tile);
-    let maps = if tile.copiers > 0 { maps(program, matmul, tile) } else { vec![] };
+    let maps = if tile.producer_threads > 0 { maps(program, matmul, tile) } else { vec![] };
     let trigger = if comes_early(program, matmul, tile) { Trigger::InTemplate } else { launch.trigger };
     Launch { maps, trigger, ..launch }
 }
@@ -37,7 +43,7 @@ pub(in crate::kernels) fn of_convolution(program: &Program, conv: &Convolution, 
         Channels::First => launch(&groups, &channels, &pixels, tile),
         Channels::Last => launch(&groups, &pixels, &channels, tile),
     };
-    let maps = if tile.copiers > 0 { maps_of_convolution(program, conv, tile) } else { vec![] };
+    let maps = if tile.producer_threads > 0 { maps_of_convolution(program, conv, tile) } else { vec![] };
     Launch { maps, ..launch }
 }
 

@@ -119,12 +119,12 @@ pub struct LibraryMatrix {
     /// The buffer that it begins at.
     pub buffer: BufferId,
     /// Elements between its rows; between its columns where it is turned.
-    pub pitch: i64,
+    pub leading: i64,
     /// Whether its columns lie side by side rather than its rows.
     pub turned: bool,
 }
 
-/// A product for a vendor's library: results by rows, which lie a pitch apart.
+/// A product for a vendor's library: results by rows, which have a leading dimension.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LibraryProduct {
     /// Rows, columns, and the length of sums.
@@ -164,14 +164,15 @@ fn blas_computes(program: &Program, matmul: &MatMul) -> bool {
     let [.., row, column] = matmul.axes.as_slice() else { return false };
     let sizes = [&row.extent, &column.extent, &matmul.depth];
     let is_readable = |own: &MatrixOperand, rows: &Expr, columns: &Expr| {
-        let (pitch, length) = if own.column_stride.is(1) {
+        let (leading, length) = if own.column_stride.is(1) {
             (&own.row_stride, columns)
         } else if own.row_stride.is(1) {
             (&own.column_stride, rows)
         } else {
             return false;
         };
-        let is_apart = pitch.as_int().zip(length.as_int()).is_none_or(|(pitch, length)| pitch >= length);
+        let is_apart =
+            leading.as_int().zip(length.as_int()).is_none_or(|(leading, length)| leading >= length);
         program.buffers[own.buffer].dtype == matmul.dtype && is_apart
     };
     sizes.map(typical).iter().product::<f64>() >= LEAST_PRODUCTS
@@ -191,29 +192,29 @@ pub(crate) fn library_product(program: &Program, matmul: &MatMul) -> Option<Libr
     }
     let (a, b) = (operand(program, &matmul.a, matmul.dtype)?, operand(program, &matmul.b, matmul.dtype)?);
     let (access, form) = results(program, matmul)?;
-    let (pitch, rest) = access.offset.affine_in(row.symbol)?;
+    let (leading, rest) = access.offset.affine_in(row.symbol)?;
     let begins = rest == Expr::sym(column.symbol) && program.buffers[access.buffer].dtype == matmul.dtype;
-    let result = LibraryMatrix { buffer: access.buffer, pitch: pitch.as_int()?, turned: false };
+    let result = LibraryMatrix { buffer: access.buffer, leading: leading.as_int()?, turned: false };
     let is_apart = result.buffer != a.buffer && result.buffer != b.buffer;
-    if !(begins && is_apart && is_whole(result.pitch, matmul.dtype) && result.pitch >= sizes[1]) {
+    if !(begins && is_apart && is_whole(result.leading, matmul.dtype) && result.leading >= sizes[1]) {
         return None;
     }
     Some(LibraryProduct { sizes, a, b, result, dtype: matmul.dtype, bias: form.bias, relu: form.relu })
 }
 
-fn is_whole(pitch: i64, dtype: DType) -> bool {
-    pitch > 0 && pitch * dtype.size() as i64 % ROW_BYTES == 0
+fn is_whole(leading: i64, dtype: DType) -> bool {
+    leading > 0 && leading * dtype.size() as i64 % ROW_BYTES == 0
 }
 
 fn operand(program: &Program, own: &MatrixOperand, dtype: DType) -> Option<LibraryMatrix> {
     let strides = [own.row_stride.as_int()?, own.column_stride.as_int()?];
-    let (pitch, turned) = match strides {
-        [pitch, 1] => (pitch, false),
-        [1, pitch] => (pitch, true),
+    let (leading, turned) = match strides {
+        [leading, 1] => (leading, false),
+        [1, leading] => (leading, true),
         _ => return None,
     };
-    let fits = program.buffers[own.buffer].dtype == dtype && own.offset.is(0) && is_whole(pitch, dtype);
-    fits.then_some(LibraryMatrix { buffer: own.buffer, pitch, turned })
+    let fits = program.buffers[own.buffer].dtype == dtype && own.offset.is(0) && is_whole(leading, dtype);
+    fits.then_some(LibraryMatrix { buffer: own.buffer, leading, turned })
 }
 
 /// What happens to sums.
@@ -271,6 +272,6 @@ fn bias_of(program: &Program, stage: &Stage, term: TermId, column: Symbol, dtype
     let Term::Load { access, guards, .. } = &stage.terms[term].term else { return None };
     let buffer = &program.buffers[access.buffer];
     let is_constant = matches!(buffer.storage, Storage::Constant(_)) && buffer.dtype == dtype;
-    let is_row = access.is_direct() && guards.is_empty() && access.offset == Expr::sym(column);
-    (is_constant && is_row).then_some(access.buffer)
+    let is_local = access.is_direct() && guards.is_empty() && access.offset == Expr::sym(column);
+    (is_constant && is_local).then_some(access.buffer)
 }

@@ -1,6 +1,7 @@
 //! Matrix products. An algorithm is a file with a row of [`ALGORITHMS`].
 
 mod any;
+mod dots;
 mod general;
 mod general_units;
 pub(crate) mod group_tiles;
@@ -8,7 +9,7 @@ mod kind;
 pub(super) mod launch;
 pub(crate) mod library;
 mod loads;
-pub(crate) mod multiplier;
+pub(crate) mod math_path;
 mod packed;
 mod packed_groups;
 mod packed_narrow;
@@ -19,8 +20,8 @@ pub(crate) mod tensor_map;
 pub(crate) mod tiles;
 mod units;
 
-use super::laid::Mapped;
 use super::launch::Launch;
+use super::mapped::Mapped;
 use super::mapping::{Block, IndexWidth, Tile};
 use super::scratch::{PANEL, behind_rows};
 use super::{
@@ -41,6 +42,7 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &group_tiles::GROUP_TILES,
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
+    &dots::DOTS,
     &packed_narrow::PACKED_NARROW,
     &packed::PACKED,
     &packed_units::PACKED_ON_UNITS,
@@ -179,7 +181,7 @@ impl<'a> Site<'a> {
         let [left, right] = [dtype(self.matmul.a.buffer), dtype(self.matmul.b.buffer)];
         self.sum == Some(DType::F32)
             && left == self.matmul.dtype
-            && right == DType::I8
+            && (right == DType::I8 || (right.is_narrow() && left == DType::F32))
             && self.panels(true).is_some()
     }
 
@@ -321,7 +323,7 @@ pub(crate) fn code(algorithm: &'static Algorithm) -> &'static Code {
         super::Code::Loops(_)
         | super::Code::Convolution(_)
         | super::Code::Attention(_)
-        | super::Code::Rows(_)
+        | super::Code::AxisOp(_)
         | super::Code::Extern => unreachable!("a verified choice is for kernels of its kind"),
     }
 }

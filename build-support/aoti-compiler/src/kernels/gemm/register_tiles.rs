@@ -3,7 +3,7 @@
 use super::{Code, Tiling};
 use crate::constants;
 use crate::cost::{Cost, WorkKind};
-use crate::kernels::laid::{Mapped, with_grains};
+use crate::kernels::mapped::{Mapped, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::kernels::nest::cpu::position_work;
 use crate::loops::MatMul;

@@ -10,7 +10,7 @@ use crate::kernels::gemm::group_tiles::of_few_rows;
 use crate::kernels::gemm::kind::Kind;
 use crate::kernels::gemm::loads::{has_whole_rows, is_of_whole_loads};
 use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
-use crate::kernels::mapping::{IndexWidth, Multiplier, Tile};
+use crate::kernels::mapping::{IndexWidth, MathPath, Tile};
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::symbolic::Expr;
 use crate::target::GpuTarget;
@@ -43,8 +43,8 @@ const UNITS: [UnitTile; 5] = [
 /// Large tiles of products whose operands the copy engine brings (`gpu/unit_roles.h`), by threads with roles, before the others. What
 /// they gain is that the next one is on its way while one is finished; where each multiprocessor has one, the largest gains nothing.
 const BROUGHT_PRODUCTS: [UnitTile; 2] = [
-    UnitTile { copiers: COPIERS, least: MULTIPROCESSORS + 1, ..UNITS[0] },
-    UnitTile { copiers: COPIERS, ..UNITS[1] },
+    UnitTile { producer_threads: PRODUCER_THREADS, least: MULTIPROCESSORS + 1, ..UNITS[0] },
+    UnitTile { producer_threads: PRODUCER_THREADS, ..UNITS[1] },
 ];
 /// What a piece of such a tile takes, by its columns: a narrow one reads its rows as often as a wide one. Of those that keep the device
 /// busy the one is taken whose pieces take least, in as many turns as an H100's multiprocessors need for all tiles.
@@ -53,12 +53,12 @@ const MULTIPROCESSORS: i64 = 132;
 /// The same of `f32` that is rounded, and of convolutions: others multiply and gather them at less than half the speed, so that
 /// fewer tiles are enough, measured on an H100.
 const BROUGHT: [UnitTile; 3] = [
-    UnitTile { copiers: COPIERS, ..UNITS[0] },
-    UnitTile { copiers: COPIERS, least: FAST_TILES, ..UNITS[1] },
-    UnitTile { copiers: COPIERS, depth: 128, ..UnitTile::of(128, 64, 256, FAST_TILES) },
+    UnitTile { producer_threads: PRODUCER_THREADS, ..UNITS[0] },
+    UnitTile { producer_threads: PRODUCER_THREADS, least: FAST_TILES, ..UNITS[1] },
+    UnitTile { producer_threads: PRODUCER_THREADS, depth: 128, ..UnitTile::of(128, 64, 256, FAST_TILES) },
 ];
 /// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
-const COPIERS: i64 = constants::COPIERS;
+const PRODUCER_THREADS: i64 = constants::COPIERS;
 /// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
 const SPAN: i64 = constants::SPAN;
 const SPANS: i64 = 8 * 16 * (SPAN + RESULT_PAD) * 4;
@@ -108,13 +108,13 @@ struct UnitTile {
     /// Blocks that may share a tile at most.
     most_blocks: i64,
     /// Threads beside these that have the operands brought; or 0.
-    copiers: i64,
+    producer_threads: i64,
 }
 
 impl UnitTile {
     /// One that no blocks share, whatever the length of its sums.
     const fn of(rows: i64, columns: i64, threads: i64, least: i64) -> UnitTile {
-        UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1, copiers: 0 }
+        UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1, producer_threads: 0 }
     }
 
     /// How many blocks share a tile: as few as make enough of them, where the sums are long enough.
@@ -147,7 +147,8 @@ impl UnitTile {
             depth.map_or(RING, |depth| ((depth * contraction.size + piece - 1) / piece).clamp(1, RING));
         let results = self.rows * (self.columns + RESULT_PAD) * 4;
         // The ring of threads with roles holds pieces of the next tile too.
-        let roles = if self.copiers > 0 { RING * (self.rows + self.columns) * piece + SPANS } else { 0 };
+        let roles =
+            if self.producer_threads > 0 { RING * (self.rows + self.columns) * piece + SPANS } else { 0 };
         (pieces * (self.rows + self.columns) * piece).max(results).max(roles)
     }
 
@@ -162,13 +163,13 @@ impl UnitTile {
     }
 
     fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
-        let UnitTile { rows, columns, threads, copiers, .. } = *self;
+        let UnitTile { rows, columns, threads, producer_threads, .. } = *self;
         let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
         let by = match contraction.kind {
-            Kind::Rounded => Multiplier::RoundedUnits,
-            Kind::Halves | Kind::Split | Kind::Other => Multiplier::Units,
+            Kind::Rounded => MathPath::TensorCoreTf32,
+            Kind::Halves | Kind::Split | Kind::Other => MathPath::TensorCore,
         };
-        Tile { by, rows, columns, threads, copiers, blocks, heads: 1, shared, index }
+        Tile { by, rows, columns, threads, producer_threads, blocks, heads: 1, shared, index }
     }
 }
 
@@ -307,12 +308,14 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
         contraction.plain_tiles().map(tile)
     };
     let others: Vec<Tile> = match (typical.by, contraction.kind) {
-        (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
-        (Multiplier::Few | Multiplier::FewUnits | Multiplier::FewGroups, _) => contraction.of_few_rows(index),
+        (MathPath::Simt, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
+        (MathPath::Gemv | MathPath::SkinnyTensorCore | MathPath::SkinnyGroupQuantized, _) => {
+            contraction.of_few_rows(index)
+        }
         (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
-        (Multiplier::Threads, Kind::Halves) => plain().collect(),
-        (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
-        (Multiplier::Units | Multiplier::RoundedUnits, Kind::Halves) | (Multiplier::Windows, _) => vec![],
+        (MathPath::Simt, Kind::Halves) => plain().collect(),
+        (MathPath::TensorCore, Kind::Halves) if !contraction.gathers => units().collect(),
+        (MathPath::TensorCore | MathPath::TensorCoreTf32, Kind::Halves) | (MathPath::DirectConv, _) => vec![],
     };
     let mut tiles = vec![typical];
     for tile in others {
@@ -324,8 +327,8 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
 }
 
 /// A tile of ordinary units.
-pub(in crate::kernels) fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
-    Tile { by, rows, columns, threads: THREADS, copiers: 0, blocks: 1, heads: 1, shared: 0, index }
+pub(in crate::kernels) fn plain(by: MathPath, rows: i64, columns: i64, index: IndexWidth) -> Tile {
+    Tile { by, rows, columns, threads: THREADS, producer_threads: 0, blocks: 1, heads: 1, shared: 0, index }
 }
 
 fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
@@ -363,7 +366,7 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
     } else {
         let busy = || tiles.iter().filter(fits).filter(|tile| tile.is_busy(contraction, target));
         let is_rated = |tile: &&UnitTile| {
-            tile.copiers > 0 || (contraction.is_brought && tile.columns == UNITS[0].columns)
+            tile.producer_threads > 0 || (contraction.is_brought && tile.columns == UNITS[0].columns)
         };
         let rated = busy().filter(is_rated);
         rated.min_by_key(|tile| tile.turns(contraction)).or_else(|| busy().next())
@@ -392,7 +395,7 @@ impl Contraction {
         let on_units = most(&self.rows, NARROW) && self.few_on_units;
         let units = match &self.groups {
             Some(tile) => Tile { rows, ..tile.clone() },
-            None => plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index),
+            None => plain(MathPath::SkinnyTensorCore, rows, FEW_COLUMNS, index),
         };
         let on_units = on_units.then_some(units);
         let columns = match (self.right_by_depth, most(&self.depth, 64)) {
@@ -400,7 +403,7 @@ impl Contraction {
             (false, true) => THREADS,
             (false, false) => SIDE_BY_SIDE,
         };
-        let by_threads = plain(Multiplier::Few, FEW_ROWS, columns, index);
+        let by_threads = plain(MathPath::Gemv, FEW_ROWS, columns, index);
         let by_threads = most(&self.rows, FEW_ROWS).then_some(by_threads);
         match (on_units, by_threads) {
             (Some(units), Some(threads)) if most(&self.rows, 1) && self.groups.is_none() => {
@@ -440,7 +443,7 @@ impl Contraction {
     /// A tile of ordinary units, shared where there are few.
     fn by_threads(&self, rows: i64, columns: i64, index: IndexWidth, target: &GpuTarget) -> Tile {
         let blocks = self.sharers((rows, columns), PLAIN_DEPTH, target.cluster_blocks, ENOUGH_TILES);
-        Tile { blocks, ..plain(Multiplier::Threads, rows, columns, index) }
+        Tile { blocks, ..plain(MathPath::Simt, rows, columns, index) }
     }
 
     /// The tiles for ordinary units whose sums fit registers.

@@ -2,7 +2,7 @@
 
 use super::contiguous;
 use crate::cost::{Cost, CostModel, WorkKind};
-use crate::kernels::laid::{Mapped, TYPICAL_EXTENT, with_grains};
+use crate::kernels::mapped::{Mapped, TYPICAL_EXTENT, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::loops::scatter::Scatter;
 use crate::loops::{Access, Axis, Kernel, MatMul, Nest, Program, Stage};

@@ -6,7 +6,7 @@
 use super::{is_along, scatter};
 use crate::cost::{Cost, WorkKind};
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
-use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_row, row_bytes};
+use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_local, row_bytes};
 use crate::loops::scatter::Scatter;
 use crate::loops::{Access, Axis, BufferId, Effect, Kernel, KernelKind, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
@@ -41,7 +41,7 @@ fn size_of_rows(program: &Program, rows: &[BufferId]) -> Expr {
     let mut total = Expr::int(0);
     for id in rows {
         let buffer = &program.buffers[*id];
-        if let Storage::Row { outer } = buffer.storage {
+        if let Storage::Local { outer } = buffer.storage {
             total = &total + &row_bytes(&buffer.shape[outer..], buffer.dtype);
         }
     }
@@ -105,7 +105,7 @@ pub(in crate::kernels) fn cost(program: &Program, kernel: &Kernel, mapping: &Gpu
 pub(crate) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
     let outer = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), &NoRanges) as f64;
     let of_stage = |stage: &Stage| -> f64 {
-        let accesses = stage.accesses().map(|access| if is_row(program, access) { to_row } else { 1.0 });
+        let accesses = stage.accesses().map(|access| if is_local(program, access) { to_row } else { 1.0 });
         accesses.sum::<f64>() * stage_extent(stage, &NoRanges) as f64
     };
     Cost::of(WorkKind::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
@@ -152,7 +152,7 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
     }
     // Rows that a block keeps are near, whatever their order.
     let contiguous = |stage: &Stage, axis: Symbol| {
-        stage.accesses().filter(|access| !is_row(program, access) && is_along(access, axis)).count()
+        stage.accesses().filter(|access| !is_local(program, access) && is_along(access, axis)).count()
     };
     let inner_score: usize =
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
@@ -234,7 +234,7 @@ fn with_registers(
     }
     let length = Teams::length_of_own_rows(program, nest)?;
     let outside = |stage: &Stage| -> Option<i64> {
-        let outside: Vec<&Access> = stage.accesses().filter(|access| !is_row(program, access)).collect();
+        let outside: Vec<&Access> = stage.accesses().filter(|access| !is_local(program, access)).collect();
         (!outside.is_empty()).then(|| lanes_of(program, stage, outside.iter().copied()))?
     };
     let lanes = nest.stages.iter().filter_map(outside).min().unwrap_or(1);

@@ -3,8 +3,8 @@
 use crate::fourier::{Fourier, Plan};
 use crate::graph::{Conv, Part, Recurrent, Routine};
 use crate::loops::{
-    Access, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest,
-    Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
+    Access, Axis, AxisKernel, AxisOp, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind,
+    MatrixOperand, Nest, Program, Stage, Storage, Term, TermId,
 };
 use crate::symbolic::{Expr, Ranges, Symbol};
 
@@ -82,7 +82,7 @@ pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges)
             goals.stage((&own.stages, 0), 0, &own.score_axes());
             goals.stage((&own.stages, 0), 1, &own.axes);
         }
-        KernelKind::Rows(rows) => goals.rows(rows),
+        KernelKind::AxisOp(rows) => goals.rows(rows),
         // The function is told of whole tensors.
         KernelKind::Extern(own) => {
             own.tensors().for_each(|(buffer, shape)| goals.fills(*buffer, &Expr::product(shape)));
@@ -120,7 +120,7 @@ pub(super) fn checked_size(stages: &[Stage], stage: usize, term: TermId) -> Opti
 pub(super) fn stored_shape(program: &Program, buffer: BufferId) -> &[Expr] {
     let buffer = &program.buffers[buffer];
     match buffer.storage {
-        Storage::Row { outer } => buffer.shape.get(outer..).unwrap_or_default(),
+        Storage::Local { outer } => buffer.shape.get(outer..).unwrap_or_default(),
         Storage::Input(_)
         | Storage::Output(_)
         | Storage::State(_)
@@ -150,7 +150,7 @@ pub(super) fn operands(kernel: &Kernel) -> Vec<(&MatrixOperand, Vec<Axis>)> {
                 (&own.values, over(batch, own.key(), column)),
             ]
         }
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
             vec![]
         }
     }
@@ -161,7 +161,7 @@ pub(super) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
     match &mut kernel.kind {
         KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
         KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
             vec![]
         }
     }
@@ -306,17 +306,17 @@ impl Goals<'_> {
         self.equal(conv.weight, &outs, &conv.channel().extent);
     }
 
-    fn rows(&mut self, rows: &RowOperation) {
-        if let RowOp::Matrices(routine) = rows.op {
+    fn rows(&mut self, rows: &AxisKernel) {
+        if let AxisOp::Matrices(routine) = rows.op {
             return self.matrices(routine, rows);
         }
-        if let RowOp::Fourier(fourier) = rows.op {
+        if let AxisOp::Fourier(fourier) = rows.op {
             return self.fourier(&fourier, rows);
         }
-        if let RowOp::Recurrent(own) = rows.op {
+        if let AxisOp::Recurrent(own) = rows.op {
             return self.recurrent(&own, rows);
         }
-        let searched = matches!(rows.op, RowOp::SearchSorted { .. });
+        let searched = matches!(rows.op, AxisOp::SearchSorted { .. });
         let along = |length: &Expr| &rows.outer * length;
         let whole = &along(&rows.length) * &rows.inner;
         let sizes = |position: usize| match (searched, position) {
@@ -328,19 +328,19 @@ impl Goals<'_> {
             self.fills(*buffer, &sizes(position));
         }
         let results = match rows.op {
-            RowOp::Sort(sorting) => &along(&sorting.results(&rows.length)) * &rows.inner,
-            RowOp::Scan(_)
-            | RowOp::SearchSorted { .. }
-            | RowOp::Fourier(_)
-            | RowOp::Recurrent(_)
-            | RowOp::Matrices(_) => sizes(1),
+            AxisOp::Sort(sorting) => &along(&sorting.results(&rows.length)) * &rows.inner,
+            AxisOp::Scan(_)
+            | AxisOp::SearchSorted { .. }
+            | AxisOp::Fourier(_)
+            | AxisOp::Recurrent(_)
+            | AxisOp::Matrices(_) => sizes(1),
         };
         for buffer in &rows.outputs {
             self.fills(*buffer, &results);
         }
     }
 
-    fn matrices(&mut self, routine: Routine, rows: &RowOperation) {
+    fn matrices(&mut self, routine: Routine, rows: &AxisKernel) {
         let leading = std::slice::from_ref(&rows.outer);
         let count = |part: &Part| Expr::product(&part.shape(leading, &rows.length, &rows.inner));
         let (operands, results) = (routine.operands(), routine.results());
@@ -362,7 +362,7 @@ impl Goals<'_> {
         }
     }
 
-    fn fourier(&mut self, fourier: &Fourier, rows: &RowOperation) {
+    fn fourier(&mut self, fourier: &Fourier, rows: &AxisKernel) {
         let ([x, roots], [out]) = (rows.inputs.as_slice(), rows.outputs.as_slice()) else {
             rows.inputs.iter().for_each(|buffer| self.operand(*buffer, Expr::int(-1), &[]));
             return;
@@ -373,7 +373,7 @@ impl Goals<'_> {
         self.fills(*out, &of_row(fourier.result()));
     }
 
-    fn recurrent(&mut self, own: &Recurrent, rows: &RowOperation) {
+    fn recurrent(&mut self, own: &Recurrent, rows: &AxisKernel) {
         let (operands, results) =
             (own.operand_shapes(&rows.length, &rows.outer), own.result_shapes(&rows.length, &rows.outer));
         let fits = (rows.inputs.len(), rows.outputs.len()) == (operands.len(), results.len());

@@ -4,8 +4,8 @@
 use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
-    Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, Elsewhere, ExternKernel, Kernel,
-    KernelKind, MatMul, MatrixOperand, Nest, OfNothing, Program, RowOp, RowOperation, Sorting, Stage, Step,
+    Accumulator, Attention, Axis, AxisKernel, AxisOp, Buffer, BufferId, Channels, Convolution, Elsewhere,
+    ExternKernel, Kernel, KernelKind, MatMul, MatrixOperand, Nest, OfNothing, Program, Sorting, Stage, Step,
     Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
@@ -102,7 +102,7 @@ impl Parser<'_, '_> {
             "constant" => Storage::Constant(self.constant_id()?),
             "generator" => Storage::Generator,
             "temporary" => Storage::Temporary,
-            "row" => Storage::Row { outer: self.cursor.position()? },
+            "row" => Storage::Local { outer: self.cursor.position()? },
             _ => return Err(self.cursor.error("expected where the buffer lives")),
         };
         let is_complex = self.cursor.eat_word("complex");
@@ -192,7 +192,7 @@ impl Parser<'_, '_> {
             "matmul" => KernelKind::MatMul(self.matmul()?),
             "conv" => KernelKind::Convolution(self.convolution()?),
             "attention" => KernelKind::Attention(self.attention()?),
-            "rows" => KernelKind::Rows(self.rows()?),
+            "rows" => KernelKind::AxisOp(self.rows()?),
             "extern" => KernelKind::Extern(self.external(None)?),
             name @ ("all_reduce" | "all_gather" | "reduce_scatter" | "all_to_all" | "broadcast") => {
                 KernelKind::Extern(self.external(Some(name))?)
@@ -333,20 +333,21 @@ impl Parser<'_, '_> {
         if self.cursor.eat_word(word) { self.cursor.number().map(Some) } else { Ok(None) }
     }
 
-    fn rows(&mut self) -> Result<RowOperation, SyntaxError> {
+    fn rows(&mut self) -> Result<AxisKernel, SyntaxError> {
         let op = match self.cursor.word()? {
-            "fourier" => RowOp::Fourier(self.cursor.fourier()?),
-            "recurrent" => RowOp::Recurrent(self.cursor.recurrent()?),
-            "sort" => RowOp::Sort(Sorting {
+            "fourier" => AxisOp::Fourier(self.cursor.fourier()?),
+            "recurrent" => AxisOp::Recurrent(self.cursor.recurrent()?),
+            "sort" => AxisOp::Sort(Sorting {
                 descending: self.cursor.eat_word("descending"),
                 run: self.count("runs")?,
                 merged: self.count("of")?,
                 kept: self.count("first")?,
+                skipped: self.count("but")?.unwrap_or(0),
             }),
-            "searchsorted" => RowOp::SearchSorted { right: self.cursor.eat_word("right") },
+            "searchsorted" => AxisOp::SearchSorted { right: self.cursor.eat_word("right") },
             name => {
-                let routine = Routine::from_name(name).map(RowOp::Matrices);
-                let operation = ScanOp::from_name(name).map(RowOp::Scan).or(routine);
+                let routine = Routine::from_name(name).map(AxisOp::Matrices);
+                let operation = ScanOp::from_name(name).map(AxisOp::Scan).or(routine);
                 operation.ok_or_else(|| self.cursor.error("expected an operation on rows"))?
             }
         };
@@ -357,7 +358,7 @@ impl Parser<'_, '_> {
         let outputs = self.buffers()?;
         self.cursor.expect_word("sizes")?;
         let [outer, length, inner] = self.three()?;
-        Ok(RowOperation { op, dtype, inputs, outputs, outer, length, inner })
+        Ok(AxisKernel { op, dtype, inputs, outputs, outer, length, inner })
     }
 
     /// A call of a function, or the collective of a name.

@@ -8,9 +8,9 @@ use crate::graph::text::{
 };
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
-    Access, Accumulator, Attention, Axis, BufferId, Channels, Convolution, Effect, Elsewhere, Guard, Index,
-    Kernel, KernelId, KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Sorting, Stage, Step,
-    Storage, Term, TypedTerm,
+    Access, Accumulator, Attention, Axis, AxisKernel, AxisOp, BufferId, Channels, Convolution, Effect,
+    Elsewhere, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand, Nest, Program, Sorting, Stage,
+    Step, Storage, Term, TypedTerm,
 };
 use crate::symbolic::Expr;
 use cranelift_entity::EntityRef;
@@ -93,7 +93,7 @@ impl Printer<'_> {
                 Storage::Constant(constant) => format!("constant c{}", constant.index()),
                 Storage::Generator => "generator".to_owned(),
                 Storage::Temporary => "temporary".to_owned(),
-                Storage::Row { outer } => format!("row {outer}"),
+                Storage::Local { outer } => format!("row {outer}"),
             };
             let name = quoted_name(&buffer.name);
             let numbers = if buffer.is_complex { " complex" } else { "" };
@@ -173,7 +173,7 @@ impl Printer<'_> {
                 self.block(&head, |printer| printer.stage(&own.epilogue));
             }
             KernelKind::Attention(own) => self.attention(own),
-            KernelKind::Rows(rows) => self.line(&row_operation(rows)),
+            KernelKind::AxisOp(rows) => self.line(&row_operation(rows)),
             KernelKind::Extern(own) => {
                 let tensors = |tensors: &[(BufferId, Vec<Expr>)]| -> Vec<String> {
                     tensors.iter().map(|(buffer, shape)| format!("{buffer} {}", bracketed(shape))).collect()
@@ -334,23 +334,24 @@ fn sorting_text(sorting: &Sorting) -> String {
     let part =
         |word: &str, count: Option<i64>| count.map_or(String::new(), |count| format!(" {word} {count}"));
     format!(
-        "sort{}{}{}{}",
+        "sort{}{}{}{}{}",
         if sorting.descending { " descending" } else { "" },
         part("runs", sorting.run),
         part("of", sorting.merged),
-        part("first", sorting.kept)
+        part("first", sorting.kept),
+        part("but", Some(sorting.skipped).filter(|skipped| *skipped > 0))
     )
 }
 
-fn row_operation(rows: &RowOperation) -> String {
+fn row_operation(rows: &AxisKernel) -> String {
     let op = match &rows.op {
-        RowOp::Fourier(fourier) => &format!("fourier {}", fourier.text()),
-        RowOp::Recurrent(own) => &format!("recurrent {}", own.text()),
-        RowOp::Scan(op) => op.name(),
-        RowOp::Sort(sorting) => &sorting_text(sorting),
-        RowOp::SearchSorted { right: false } => "searchsorted",
-        RowOp::SearchSorted { right: true } => "searchsorted right",
-        RowOp::Matrices(routine) => routine.name(),
+        AxisOp::Fourier(fourier) => &format!("fourier {}", fourier.text()),
+        AxisOp::Recurrent(own) => &format!("recurrent {}", own.text()),
+        AxisOp::Scan(op) => op.name(),
+        AxisOp::Sort(sorting) => &sorting_text(sorting),
+        AxisOp::SearchSorted { right: false } => "searchsorted",
+        AxisOp::SearchSorted { right: true } => "searchsorted right",
+        AxisOp::Matrices(routine) => routine.name(),
     };
     let (inputs, outputs) = (bracketed(&rows.inputs), bracketed(&rows.outputs));
     let sizes = bracketed(&[&rows.outer, &rows.length, &rows.inner]);

@@ -31,7 +31,7 @@ fn kinds(program: &Program) -> Vec<&'static str> {
         KernelKind::MatMul(_) => "matmul",
         KernelKind::Convolution(_) => "conv",
         KernelKind::Attention(_) => "attention",
-        KernelKind::Rows(_) => "rows",
+        KernelKind::AxisOp(_) => "rows",
         KernelKind::Extern(_) => "extern",
     };
     program.kernels.values().map(kind).collect()

@@ -219,7 +219,7 @@ impl Parser<'_, '_> {
         let block = block.ok_or_else(|| self.cursor.error("a block has three dimensions"))?;
         self.cursor.expect_word("shared")?;
         let shared = self.cursor.expression()?;
-        let stays = self.cursor.eat_word("stays");
+        let persistent = self.cursor.eat_word("persistent");
         let parts =
             [("first", LaunchPart::First), ("middle", LaunchPart::Middle), ("last", LaunchPart::Last)];
         let part = parts.into_iter().find(|(word, _)| self.cursor.eat_word(word));
@@ -229,7 +229,7 @@ impl Parser<'_, '_> {
             maps.push(self.map()?);
         }
         let product = if self.cursor.eat_word("library") { Some(Box::new(self.product()?)) } else { None };
-        Ok(Launch { call, grid, block, shared, stays, part, maps, product })
+        Ok(Launch { call, grid, block, shared, persistent, part, maps, product })
     }
 
     fn map(&mut self) -> Result<Map, SyntaxError> {
@@ -255,8 +255,8 @@ impl Parser<'_, '_> {
         self.cursor.expect(',')?;
         let matrices = [left, right, self.pointer()?];
         self.cursor.expect(')')?;
-        self.cursor.expect_word("pitch")?;
-        let pitches = self.three()?;
+        self.cursor.expect_word("leading")?;
+        let leading = self.three()?;
         let words = ["left-turned", "right-turned", "tf32", "relu"];
         let [left, right, rounded, relu] = words.map(|word| self.cursor.eat_word(word));
         let bias = if self.cursor.eat_word("bias") { Some(self.bytes()?) } else { None };
@@ -266,7 +266,7 @@ impl Parser<'_, '_> {
             number,
             sizes,
             matrices,
-            pitches,
+            leading,
             turned: [left, right],
             rounded,
             relu,

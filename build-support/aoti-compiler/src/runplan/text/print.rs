@@ -72,17 +72,25 @@ impl Printer {
         for action in actions {
             match action {
                 Action::Call(own) => self.line(&format!("call {}", call(own))),
-                Action::Launch(Launch { call: own, grid, block, shared, stays, part, maps, product }) => self
-                    .line(&format!(
-                        "launch {} grid {} block {} shared [{shared}]{}{}{}{}",
-                        call(own),
-                        bracketed(grid),
-                        bracketed(block),
-                        if *stays { " stays" } else { "" },
-                        part_text(*part),
-                        maps.iter().map(map_text).collect::<String>(),
-                        product.as_deref().map_or_else(String::new, product_text)
-                    )),
+                Action::Launch(Launch {
+                    call: own,
+                    grid,
+                    block,
+                    shared,
+                    persistent,
+                    part,
+                    maps,
+                    product,
+                }) => self.line(&format!(
+                    "launch {} grid {} block {} shared [{shared}]{}{}{}{}",
+                    call(own),
+                    bracketed(grid),
+                    bracketed(block),
+                    if *persistent { " persistent" } else { "" },
+                    part_text(*part),
+                    maps.iter().map(map_text).collect::<String>(),
+                    product.as_deref().map_or_else(String::new, product_text)
+                )),
                 Action::Exchange(Exchange { kernel, collective, input, given, output, made, failure }) => {
                     let (name, what) = (collective.kind.name(), collective_text(collective));
                     let (input, output) = (pointer(input), pointer(output));
@@ -142,15 +150,15 @@ fn map_text(Map { tensor, sizes, strides, extents, window }: &Map) -> String {
 }
 
 fn product_text(product: &Product) -> String {
-    let Product { number, sizes, matrices, pitches, turned, rounded, relu, bias, workspace } = product;
+    let Product { number, sizes, matrices, leading, turned, rounded, relu, bias, workspace } = product;
     let words =
         [(turned[0], " left-turned"), (turned[1], " right-turned"), (*rounded, " tf32"), (*relu, " relu")];
     let words: String = words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
     let bias = bias.map_or_else(String::new, |offset| format!(" bias {offset}"));
     let matrices: Vec<String> = matrices.iter().map(pointer).collect();
-    let (sizes, pitches) = (bracketed(sizes), bracketed(pitches));
+    let (sizes, leading) = (bracketed(sizes), bracketed(leading));
     format!(
-        " library {number} {sizes} ({}) pitch {pitches}{words}{bias} with {}",
+        " library {number} {sizes} ({}) leading {leading}{words}{bias} with {}",
         matrices.join(", "),
         pointer(workspace)
     )

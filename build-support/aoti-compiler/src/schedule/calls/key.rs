@@ -69,7 +69,7 @@ fn canonical(
             | Storage::State(_)
             | Storage::Generator
             | Storage::Temporary => ("memory", shape_of(&kernel, &own.shape)),
-            Storage::Row { outer } => ("row", &own.shape[outer..]),
+            Storage::Local { outer } => ("row", &own.shape[outer..]),
         };
         let _ = writeln!(text, "{role}: {}{} {storage}", own.dtype, bracketed(shape));
     }
@@ -80,14 +80,14 @@ fn canonical(
 fn shape_of<'a>(kernel: &Kernel, shape: &'a [Expr]) -> &'a [Expr] {
     match &kernel.kind {
         KernelKind::Nest(nest) if !nest.serial => &[],
-        KernelKind::MatMul(_) | KernelKind::Attention(_) | KernelKind::Rows(_) => &[],
+        KernelKind::MatMul(_) | KernelKind::Attention(_) | KernelKind::AxisOp(_) => &[],
         KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Extern(_) => shape,
     }
 }
 
 /// What a launch adds: which part of a kernel it does, and what is compiled for it.
 fn entry(launch: &Launch) -> String {
-    let Launch { entry, threads, copiers, cluster, takes_scratch, trigger, maps, .. } = launch;
+    let Launch { entry, threads, producer_threads, cluster, takes_scratch, trigger, maps, .. } = launch;
     let batches: Vec<_> = maps.iter().map(|own| &own.map.batches).collect();
-    format!("entry {entry} {threads} {copiers} {cluster} {takes_scratch} {trigger:?} {batches:?}")
+    format!("entry {entry} {threads} {producer_threads} {cluster} {takes_scratch} {trigger:?} {batches:?}")
 }

@@ -1,7 +1,7 @@
 //! Temporaries that can take the place of another: the kernel that writes them is the last to read the other, and reads each
 //! element right before it writes the one in its place.
 
-use super::Life;
+use super::LiveRange;
 use crate::graph::Combine;
 use crate::loops::{
     Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Program, Stage, Step, Storage,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// For each temporary that lies where another lies, that one. Their lives become one.
 pub(super) fn share(
     program: &Program,
-    lives: &mut BTreeMap<BufferId, Life>,
+    live_ranges: &mut BTreeMap<BufferId, LiveRange>,
     target: &Target,
 ) -> BTreeMap<BufferId, BufferId> {
     let mut homes: BTreeMap<BufferId, BufferId> = BTreeMap::new();
@@ -25,10 +25,10 @@ pub(super) fn share(
         for (read, written) in replaced(program, &program.kernels[*id]) {
             let home = homes.get(&read).copied().unwrap_or(read);
             // It may lie elsewhere already, if several kernels write it.
-            let (old, Some(new)) = (lives[&home], lives.get(&written).copied()) else { continue };
+            let (old, Some(new)) = (live_ranges[&home], live_ranges.get(&written).copied()) else { continue };
             if old.to == new.from {
-                lives.insert(home, Life { from: old.from, to: new.to });
-                lives.remove(&written);
+                live_ranges.insert(home, LiveRange { from: old.from, to: new.to });
+                live_ranges.remove(&written);
                 homes.insert(written, home);
             }
         }
@@ -93,7 +93,7 @@ fn stages_that_replace<'k>(kernel: &'k Kernel) -> Vec<Replacing<'k>> {
         // Templates of convolutions compute some pixels twice; the others know whole rows.
         KernelKind::Convolution(_)
         | KernelKind::Attention(_)
-        | KernelKind::Rows(_)
+        | KernelKind::AxisOp(_)
         | KernelKind::Extern(_) => vec![],
     }
 }

@@ -4,7 +4,7 @@
 //! buffers that are alive at the same time, which lies above. Each buffer then begins where the highest of those below it ends, as
 //! an expression, so nothing overlaps at any size, whatever the samples were. The order that wastes the least at all samples wins.
 
-use super::{Life, ORDERS, Placed, alive_at_once, place_in_order};
+use super::{LiveRange, ORDERS, Placed, alive_at_once, place_in_order};
 use crate::loops::BufferId;
 use crate::symbolic::{Expr, Node, Ranges, Symbol, common_divisor};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const MAX_NODES: usize = 48;
 /// A buffer of any size.
 pub(super) struct Sized {
     pub(super) id: BufferId,
-    pub(super) life: Life,
+    pub(super) live: LiveRange,
     pub(super) bytes: Expr,
 }
 
@@ -55,7 +55,7 @@ fn sizes_at(buffers: &[Sized], typical: i64, ranges: &dyn Ranges) -> Vec<i64> {
 /// The order, from the lowest to the highest, in which buffers of these sizes lie.
 fn placed_at(buffers: &[Sized], sizes: &[i64], order: super::Order) -> Vec<usize> {
     let mut numbered: Vec<usize> = (0..buffers.len()).collect();
-    let fixed = |k: usize| (buffers[k].id, buffers[k].life, sizes[k]);
+    let fixed = |k: usize| (buffers[k].id, buffers[k].live, sizes[k]);
     numbered.sort_by_key(|k| (order(&fixed(*k)), buffers[*k].id));
     let sorted: Vec<_> = numbered.iter().map(|k| fixed(*k)).collect();
     let (offsets, _) = place_in_order(&sorted);
@@ -67,24 +67,24 @@ fn placed_at(buffers: &[Sized], sizes: &[i64], order: super::Order) -> Vec<usize
 
 impl Stack {
     fn new(order: Vec<usize>, buffers: &[Sized]) -> Stack {
-        let end = buffers.iter().map(|buffer| buffer.life.to + 1).max().unwrap_or(0);
+        let end = buffers.iter().map(|buffer| buffer.live.to + 1).max().unwrap_or(0);
         let mut placed = Placed::new(end);
         let mut below = vec![Vec::new(); buffers.len()];
         for (rank, k) in order.iter().copied().enumerate() {
-            let life = buffers[k].life;
-            let mut ranks = placed.meeting(life);
+            let live = buffers[k].live;
+            let mut ranks = placed.meeting(live);
             ranks.sort_unstable_by(|a, b| b.cmp(a));
             let mut nearest: Vec<usize> = Vec::new();
             for (_, other) in ranks {
                 let other = usize::try_from(other).expect("a buffer's number");
                 // What lies below one of the nearest ends before that one begins.
-                if !nearest.iter().any(|above| buffers[*above].life.meets(buffers[other].life)) {
+                if !nearest.iter().any(|above| buffers[*above].live.meets(buffers[other].live)) {
                     nearest.push(other);
                 }
             }
             below[k] = nearest;
             let number = |k: usize| i64::try_from(k).expect("fewer buffers than bytes");
-            placed.insert(life, (number(rank), number(k)));
+            placed.insert(live, (number(rank), number(k)));
         }
         Stack { order, below }
     }
@@ -98,7 +98,7 @@ impl Stack {
                 ends[*k] = start.saturating_add(sizes[*k]);
             }
             let fixed: Vec<_> =
-                buffers.iter().zip(sizes).map(|(buffer, bytes)| (buffer.id, buffer.life, *bytes)).collect();
+                buffers.iter().zip(sizes).map(|(buffer, bytes)| (buffer.id, buffer.live, *bytes)).collect();
             let total = ends.into_iter().max().unwrap_or(0);
             total as f64 / alive_at_once(&fixed).max(1) as f64
         });
@@ -242,7 +242,7 @@ mod tests {
 
     fn buffer(k: usize, from: usize, to: usize, bytes: &Expr) -> Sized {
         let bytes = &(bytes + 63).floor_div_in(&Expr::int(64), &ranges()) * 64;
-        Sized { id: BufferId::new(k), life: Life { from, to }, bytes }
+        Sized { id: BufferId::new(k), live: LiveRange { from, to }, bytes }
     }
 
     /// What an expression is where the two symbols have these values.
@@ -263,7 +263,7 @@ mod tests {
             for a in 0..buffers.len() {
                 assert!(0 <= span(a).0 && span(a).1 <= at(&total, values), "{a} of {total} at {values:?}");
                 assert_eq!(span(a).0 % 64, 0);
-                for b in (0..a).filter(|b| buffers[a].life.meets(buffers[*b].life)) {
+                for b in (0..a).filter(|b| buffers[a].live.meets(buffers[*b].live)) {
                     let apart = span(a).1 <= span(b).0 || span(b).1 <= span(a).0;
                     assert!(apart, "{a} and {b} overlap at {values:?}: {} and {}", offsets[a], offsets[b]);
                 }

@@ -9,9 +9,9 @@ use crate::target::Target;
 use cranelift_entity::PrimaryMap;
 
 /// Memory that a library may use for a product (`kLibraryBytes` of `gpu/library.h`).
-const LIBRARY_BYTES: i64 = 32 << 20;
+pub(crate) const LIBRARY_BYTES: i64 = 32 << 20;
 /// What an `AotiError` takes, aligned as everything in the arena is.
-const REPORT_BYTES: i64 = 320;
+pub(crate) const REPORT_BYTES: i64 = 320;
 
 /// Bytes of the arena of a plan with what lies behind it. Kernels run one after the other, so the largest is enough.
 pub(super) fn total(
@@ -48,8 +48,9 @@ fn of_others(program: &Program, kernel: &Kernel, choice: &Selection, target: &Ta
             let is_left = matches!(target, Target::Gpu(_)) && choice.algorithm.library().is_some();
             (is_left && library_product(program, matmul).is_some()).then_some(LIBRARY_BYTES)
         }
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Attention(_) | KernelKind::Rows(_) => {
-            None
-        }
+        KernelKind::Nest(_)
+        | KernelKind::Convolution(_)
+        | KernelKind::Attention(_)
+        | KernelKind::AxisOp(_) => None,
     }
 }

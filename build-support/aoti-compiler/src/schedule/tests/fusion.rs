@@ -22,11 +22,32 @@ fn a_function_of_what_groups_of_channels_give_is_part_of_their_kernel() {
 }
 
 #[test]
+fn axes_too_short_for_lanes_go_on_along_those_before() {
+    let body = |size: i64| {
+        format!(
+            "input %x \"x\": f32[50, {size}]
+             input %y \"y\": f32[{size}]
+             %z: f32[50, {size}] = view %y [i1]
+             %p: f32[50, {size}] = mul %x, %z
+             output %p \"p\""
+        )
+    };
+    check(&body(3), &["nest (150) stages ()"]);
+    check(&body(5), &["nest (50, 5) stages ()"]);
+    // What is selected of each row is side by side.
+    let graph = "input %x \"x\": f32[20, 33]
+                 %v: f32[20, 1], %p: i64[20, 1] = sort %x axis 1 first 17 but 16
+                 output %v \"v\" output %p \"p\"";
+    let (program, _) = scheduled(graph);
+    assert_eq!(program.kernels.len(), 1);
+}
+
+#[test]
 fn softmax_is_one_kernel_that_keeps_its_row_local() {
     check(SOFTMAX, &["nest (s0) stages (100) () (100) () (100)"]);
     let (program, _) = scheduled(SOFTMAX);
     let rows =
-        program.buffers.values().filter(|buffer| matches!(buffer.storage, Storage::Row { .. })).count();
+        program.buffers.values().filter(|buffer| matches!(buffer.storage, Storage::Local { .. })).count();
     assert_eq!(rows, 1, "the exponentials stay in the worker's scratch");
 }
 
@@ -216,7 +237,7 @@ fn softmax_of_the_rows_of_a_product_keeps_its_row_in_the_scratch_of_its_template
         output %y \"y\"";
     check(body, &["matmul (3, 70, 32) then nest (3, 70) stages (32) () (32) () (32)"]);
     let rows = scheduled(body).0;
-    assert!(rows.buffers.values().any(|buffer| matches!(buffer.storage, Storage::Row { .. })));
+    assert!(rows.buffers.values().any(|buffer| matches!(buffer.storage, Storage::Local { .. })));
 }
 
 #[test]
@@ -342,7 +363,7 @@ fn a_chain_of_dead_stores_goes_at_once() {
     (2..299).for_each(|k| text.push_str(&copy(k, k + 1)));
     text.push('}');
     let mut program = crate::loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-    clean::remove_dead(&mut program);
+    dead_stores::remove_dead(&mut program);
     assert_eq!(program.steps.len(), 1);
 }
 

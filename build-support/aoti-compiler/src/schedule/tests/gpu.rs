@@ -51,7 +51,7 @@ fn matrix_units_get_operands_that_they_can_read() {
     let findings = |depth: i64, dtype: &str| {
         findings_of([7, 64, depth], dtype, "sm_90a", &|tile| {
             (tile.rows, tile.columns, tile.blocks) = (8, 16, 1);
-            tile.by = Multiplier::FewUnits;
+            tile.by = MathPath::SkinnyTensorCore;
         })
     };
     assert_eq!(findings(96, "bf16"), Vec::<String>::new());
@@ -64,7 +64,7 @@ fn matrix_units_get_operands_that_they_can_read() {
 #[test]
 fn threads_copy_only_what_the_copy_engine_can_read() {
     let is_refused = |depth: i64, dtype: &str, architecture: &str| {
-        let copied = |tile: &mut Tile| (tile.by, tile.copiers) = (Multiplier::Units, 128);
+        let copied = |tile: &mut Tile| (tile.by, tile.producer_threads) = (MathPath::TensorCore, 128);
         let findings = findings_of([512, 512, depth], dtype, architecture, &copied);
         findings.iter().any(|finding| finding.contains("cannot copy what others multiply"))
     };

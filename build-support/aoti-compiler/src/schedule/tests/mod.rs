@@ -11,7 +11,7 @@ mod questions;
 use super::*;
 use crate::graph::Graph;
 use crate::graph::text::parse;
-use crate::kernels::mapping::{GpuMapping, Lanes, Meeting, Multiplier, Scattering, Split, Tile};
+use crate::kernels::mapping::{GpuMapping, Lanes, MathPath, Meeting, Scattering, Split, Tile};
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
 use crate::target::GpuTarget;
@@ -39,7 +39,7 @@ struct Outcome {
 }
 
 /// What is answered to a question about a pair, in their order.
-fn joints(question: &TuningPoint) -> Vec<FusionChoice> {
+fn fusion_choice(question: &TuningPoint) -> Vec<FusionChoice> {
     let joint = |answer: &Alternative| {
         let Some(Setting::Pair(joint)) = Setting::of_config(&answer.config) else {
             panic!("no answer of a pair: {answer:?}")
@@ -110,12 +110,13 @@ fn other_answers_give_the_same(graph: &Graph, target: &Target, asked: &[TuningPo
 fn other_ways_give_the_same(graph: &Graph, schedule: &Schedule) {
     let (program, target, ranges) = (&schedule.program, &schedule.target, graph.ranges());
     let kernels = program.kernels.values();
-    let ways: Vec<_> = kernels.map(|kernel| (kernel, ways(program, kernel, &ranges, target))).collect();
-    let most = ways.iter().map(|(_, ways)| ways.len()).max().unwrap_or(0);
+    let implementations: Vec<_> =
+        kernels.map(|kernel| (kernel, implementations(program, kernel, &ranges, target))).collect();
+    let most = implementations.iter().map(|(_, implementations)| implementations.len()).max().unwrap_or(0);
     for position in 1..most {
         let mut records = Records::none();
-        for (kernel, ways) in &ways {
-            if let Some(way) = ways.get(position) {
+        for (kernel, implementations) in &implementations {
+            if let Some(way) = implementations.get(position) {
                 records.set(TuningKey::of(program, kernel, target), way.setting());
             }
         }
@@ -193,7 +194,7 @@ fn describe(kernel: &Kernel) -> String {
         }
         KernelKind::Convolution(conv) => format!("conv {}", extents(&conv.axes)),
         KernelKind::Attention(own) => format!("attention {}", extents(&own.score_axes())),
-        KernelKind::Rows(_) => "rows".to_owned(),
+        KernelKind::AxisOp(_) => "rows".to_owned(),
         KernelKind::Extern(_) => "extern".to_owned(),
     }
 }

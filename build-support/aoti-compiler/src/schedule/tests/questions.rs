@@ -27,7 +27,7 @@ fn a_close_call_of_fusion_is_a_question_and_the_first_answer_is_the_default() {
     let body = heavy_epilogue("", "a", 6);
     check(&body, &["matmul (6, 48)"]);
     let [pair] = &asked(&body)[..] else { panic!("one question") };
-    assert_eq!((joints(pair), pair.taken), (vec![FusionChoice::Fuse, FusionChoice::Separate], 0));
+    assert_eq!((fusion_choice(pair), pair.taken), (vec![FusionChoice::Fuse, FusionChoice::Separate], 0));
     assert!(!pair.answers[1].is_shared);
     // What there is beside it, and names, are no part of its key; sizes are.
     let before = "input %o \"o\": f32[7]\n%n: f32[7] = neg %o\noutput %n \"n\"";
@@ -40,7 +40,7 @@ fn a_close_call_of_fusion_is_a_question_and_the_first_answer_is_the_default() {
 #[test]
 fn what_keeps_all_threads_busy_is_worth_a_question() {
     let [pair] = &asked(LARGE_REDUCTION)[..] else { panic!("one question") };
-    assert_eq!(joints(pair), [FusionChoice::Separate, FusionChoice::Fuse]);
+    assert_eq!(fusion_choice(pair), [FusionChoice::Separate, FusionChoice::Fuse]);
     let prices = Target::cpu(&["x86-64-v3"]).prices();
     let cost = |way: usize| prices.total(&pair.answers[way].cost);
     assert!(cost(1) < cost(0), "on one thread it is better to read once");
@@ -91,7 +91,10 @@ const FINISHED_ROWS: &str = r#"
 fn whether_a_product_finishes_its_rows_is_a_question() {
     let (program, _) = scheduled(FINISHED_ROWS);
     let [pair] = &asked(FINISHED_ROWS)[..] else { panic!("one question") };
-    assert_eq!((program.kernels.len(), joints(pair)), (1, vec![FusionChoice::Fuse, FusionChoice::Separate]));
+    assert_eq!(
+        (program.kernels.len(), fusion_choice(pair)),
+        (1, vec![FusionChoice::Fuse, FusionChoice::Separate])
+    );
     let graph = graph_of(FINISHED_ROWS);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
@@ -151,7 +154,7 @@ fn where_rows_are_kept_on_gpus_can_be_measured() {
     other_answers_give_the_same(&graph, &target, &asked);
     // The kernel that keeps them has two ways, and a key that is not that of the question.
     let kernel = schedule.program.kernels.values().next().expect("one kernel");
-    let all = ways(&schedule.program, kernel, &graph.ranges(), &target);
+    let all = implementations(&schedule.program, kernel, &graph.ranges(), &target);
     let settings: Vec<String> = all.iter().map(|way| way.setting().to_string()).collect();
     assert_eq!(settings, ["loops team 32 rows registers", "loops team 32 rows shared"]);
     assert!(settings.iter().zip(&all).all(|(text, way)| text.parse() == Ok(way.setting())));
@@ -177,7 +180,7 @@ fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
         program.kernels.values().map(|kernel| TuningKey::of(program, kernel, &target)).collect()
     };
     let kernel = first.program.kernels.values().next().expect("one kernel");
-    let all = ways(&first.program, kernel, &graph.ranges(), &target);
+    let all = implementations(&first.program, kernel, &graph.ranges(), &target);
     records.set(keys(&first)[0].clone(), all[1].setting());
     let tuned = run(&records);
     assert_ne!(tuned.mappings, first.mappings, "the record of the joint kernel counts");

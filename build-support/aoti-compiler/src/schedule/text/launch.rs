@@ -46,14 +46,24 @@ fn symbols(cursor: &mut Cursor<'_>) -> Result<Option<Vec<Symbol>>, SyntaxError> 
 
 /// A line for the launch, and one for each map of a tensor.
 pub(super) fn print(launch: &Launch) -> Vec<String> {
-    let Launch { entry, grid, threads, copiers, cluster, shared, takes_scratch, persistent, trigger, maps } =
-        launch;
+    let Launch {
+        entry,
+        grid,
+        threads,
+        producer_threads,
+        cluster,
+        shared,
+        takes_scratch,
+        persistent,
+        trigger,
+        maps,
+    } = launch;
     let mut line = format!("launch grid [{grid}] threads {threads}");
     if *entry != 0 {
         line += &format!(" entry {entry}");
     }
-    if *copiers > 0 {
-        line += &format!(" copiers {copiers}");
+    if *producer_threads > 0 {
+        line += &format!(" copiers {producer_threads}");
     }
     if *cluster != 1 {
         line += &format!(" cluster {cluster}");
@@ -115,7 +125,7 @@ pub(super) fn parse(
     let grid = one(cursor)?;
     let threads = field(cursor, "threads")?;
     let entry = if cursor.eat_word("entry") { cursor.number()? } else { 0 };
-    let copiers = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
+    let producer_threads = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
     let cluster = if cursor.eat_word("cluster") { cursor.number()? } else { 1 };
     let shared = if cursor.eat_word("shared") { one(cursor)? } else { Expr::int(0) };
     let [takes_scratch, persistent] = ["scratch", "persistent"].map(|word| cursor.eat_word(word));
@@ -134,7 +144,7 @@ pub(super) fn parse(
         entry,
         grid,
         threads,
-        copiers,
+        producer_threads,
         cluster,
         shared,
         takes_scratch,

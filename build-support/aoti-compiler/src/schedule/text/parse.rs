@@ -3,7 +3,7 @@
 use super::launch;
 use crate::diagnostic::Diagnostics;
 use crate::kernels::mapping::{
-    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Meeting, Multiplier, Rows,
+    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, MathPath, Meeting, Rows,
     Scattering, Split, Teams, Tile,
 };
 use crate::kernels::{Algorithm, Expansion, Form, GroupTiles, PackedOperand, Packing, Scratch, Selection};
@@ -154,8 +154,8 @@ pub(super) fn lanes(cursor: &mut Cursor<'_>) -> Result<Lanes, SyntaxError> {
     }
 }
 
-pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxError> {
-    one_of(cursor, "by", Multiplier::ALL.map(|by| (by.row().word, by)))
+pub(super) fn math_path(cursor: &mut Cursor<'_>) -> Result<MathPath, SyntaxError> {
+    one_of(cursor, "by", MathPath::ALL.map(|by| (by.row().word, by)))
 }
 
 fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {
@@ -224,13 +224,13 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         let [Some(rows), Some(columns)] = pair(cursor)?.map(|size| size.as_int()) else {
             return Err(cursor.error("expected two numbers"));
         };
-        let by = multiplier(cursor)?;
+        let by = math_path(cursor)?;
         let threads = field(cursor, "threads")?;
-        let copiers = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
+        let producer_threads = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
         let blocks = blocks(cursor)?;
         let heads = if cursor.eat_word("heads") { cursor.number()? } else { 1 };
         let (shared, index) = (field(cursor, "shared")?, index_width(cursor)?);
-        let tile = Tile { by, rows, columns, threads, copiers, blocks, heads, shared, index };
+        let tile = Tile { by, rows, columns, threads, producer_threads, blocks, heads, shared, index };
         return Ok(Mapping::Gpu(GpuMapping::Tiles(tile)));
     }
     if cursor.eat_word("scatter") {

@@ -161,16 +161,17 @@ pub(in crate::schedule) fn mapping_line(mapping: &Mapping) -> String {
             columns,
             threads,
             blocks,
-            copiers,
+            producer_threads,
             heads,
             shared,
             index,
         })) => {
             let (by, blocks) = (by.row().word, blocks_text(*blocks));
-            let copiers = if *copiers == 0 { String::new() } else { format!(" copiers {copiers}") };
+            let producer_threads =
+                if *producer_threads == 0 { String::new() } else { format!(" copiers {producer_threads}") };
             let heads = if *heads == 1 { String::new() } else { format!(" heads {heads}") };
             format!(
-                "map tile [{rows}, {columns}] by {by} threads {threads}{copiers}{blocks}{heads} shared {shared} index {}",
+                "map tile [{rows}, {columns}] by {by} threads {threads}{producer_threads}{blocks}{heads} shared {shared} index {}",
                 bits(*index)
             )
         }

@@ -1,14 +1,14 @@
 //! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`, `parts 16`,
 //! `channels-last`.
 
-use super::parse::{algorithm, block, blocks, lanes, meeting, multiplier, pair, rows, split};
+use super::parse::{algorithm, block, blocks, lanes, math_path, meeting, pair, rows, split};
 use super::print::{block_text, blocks_text, lanes_text, meeting_text, rows_text, split_text};
 use crate::diagnostic::Diagnostics;
 use crate::kernels::mapping::Block;
 use crate::loops::Channels;
 use crate::passes::PARTS;
-use crate::schedule::hold::Held;
-use crate::schedule::joints::FusionChoice;
+use crate::schedule::fusion_choice::FusionChoice;
+use crate::schedule::row_cache::RowCaching;
 use crate::schedule::setting::{Layout, Setting};
 use crate::text::{Cursor, SyntaxError};
 use std::fmt;
@@ -20,7 +20,7 @@ impl fmt::Display for Setting {
             Setting::Kernel { algorithm, layout } => (algorithm, layout),
             Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
             Setting::Parts(parts) => return write!(f, "{PARTS} {parts}"),
-            Setting::Held(held) => return f.write_str(held_text(*held)),
+            Setting::RowCaching(held) => return f.write_str(held_text(*held)),
             Setting::Channels(place) => return f.write_str(place.name()),
         };
         f.write_str(algorithm.word)?;
@@ -55,7 +55,7 @@ impl Setting {
         match self {
             Setting::Kernel { algorithm, .. } => algorithm.word,
             Setting::Pair(_) => "pair",
-            Setting::Held(_) => "rows held",
+            Setting::RowCaching(_) => "rows held",
             Setting::Parts(_) => "parts",
             Setting::Channels(_) => "channels",
         }
@@ -69,10 +69,10 @@ fn joint_text(joint: FusionChoice) -> &'static str {
     }
 }
 
-fn held_text(held: Held) -> &'static str {
+fn held_text(held: RowCaching) -> &'static str {
     match held {
-        Held::Kept => "rows-kept",
-        Held::ReadAgain => "rows-read-again",
+        RowCaching::Cached => "rows-kept",
+        RowCaching::Reloaded => "rows-read-again",
     }
 }
 
@@ -88,9 +88,9 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         return Ok(Setting::Channels(place));
     }
     if let Some(held) =
-        [Held::Kept, Held::ReadAgain].into_iter().find(|held| cursor.eat_word(held_text(*held)))
+        [RowCaching::Cached, RowCaching::Reloaded].into_iter().find(|held| cursor.eat_word(held_text(*held)))
     {
-        return Ok(Setting::Held(held));
+        return Ok(Setting::RowCaching(held));
     }
     if cursor.eat_word(PARTS) {
         return Ok(Setting::Parts(cursor.number()?));
@@ -107,7 +107,7 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         let [Some(rows), Some(columns)] = pair(cursor)?.map(|size| size.as_int()) else {
             return Err(cursor.error("expected two numbers"));
         };
-        let by = multiplier(cursor)?;
+        let by = math_path(cursor)?;
         cursor.expect_word("threads")?;
         let threads = cursor.number()?;
         Layout::Tile { by, rows, columns, threads, blocks: blocks(cursor)? }

@@ -64,7 +64,7 @@ fn check_launch(
     launch: &Launch,
     (mapping, gpu): (&GpuMapping, &GpuTarget),
 ) -> Vec<String> {
-    let Launch { grid, threads, copiers, cluster, shared, persistent, maps, .. } = launch;
+    let Launch { grid, threads, producer_threads, cluster, shared, persistent, maps, .. } = launch;
     let ranges = ranges_of(&schedule.program.symbols);
     let interval = |expr: &Expr| expr.interval(&ranges);
     let mut findings = vec![];
@@ -73,8 +73,9 @@ fn check_launch(
         findings.push(format!("its grid may have {min} to {max} blocks"));
     }
     // Blocks that only copy are there in the code of some devices, beside the threads that all have.
-    if *threads != mapping.threads() || *copiers < 0 || threads + copiers > gpu.max_threads {
-        findings.push(format!("a launch has {threads} threads and {copiers} that copy"));
+    if *threads != mapping.threads() || *producer_threads < 0 || threads + producer_threads > gpu.max_threads
+    {
+        findings.push(format!("a launch has {threads} threads and {producer_threads} that copy"));
     }
     let is_whole = *cluster >= 1 && grid.modulo(&Expr::int((*cluster).max(1))).is(0);
     let is_cut = *cluster >= 1 && grid.as_int().is_none();
@@ -86,7 +87,7 @@ fn check_launch(
     if min > gpu.max_shared_bytes || (min < 0 && shared.as_int().is_some()) {
         findings.push(format!("a block has {shared} bytes of shared memory"));
     }
-    if *copiers == 0 && (*persistent || !maps.is_empty()) {
+    if *producer_threads == 0 && (*persistent || !maps.is_empty()) {
         findings.push("nobody copies for a launch that stays or has maps".to_owned());
     }
     findings

@@ -51,11 +51,11 @@ static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const i8 *in1, f
   });
 }
 
-static AOTI_NOINLINE void k_skinny(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
+static AOTI_NOINLINE void k_skinny(const Run &run, const f32 *in0, const bf16 *in1, f32 *out0) {
   (void)run;
   const i64 m = 12, n = 64, k = 96;
   const Matrix<f32> a{in0, 96, 1};
-  const f32 *const b = (const f32 *)in1;
+  const bf16 *const b = (const bf16 *)in1;
   const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
@@ -242,16 +242,16 @@ extern "C" int32_t AOTI_LEVEL_NAME(aoti_narrow_run)(const Run &run) {
   (void)run;
   call(run, 0, k_one, input<bf16>(run, 0), weights<i8>(run, 0), weights<bf16>(run, 18432), output<bf16>(run, 0));
   call(run, 1, k_few, input<f16>(run, 3), weights<i8>(run, 18624), output<f16>(run, 1));
-  call(run, 2, k_skinny, input<f32>(run, 4), weights<f32>(run, 31424), output<f32>(run, 2));
-  call(run, 3, k_whole, input<i32>(run, 5), weights<i32>(run, 56000), output<i32>(run, 3));
-  call(run, 4, k_plain, input<bf16>(run, 0), weights<bf16>(run, 76480), output<bf16>(run, 4));
+  call(run, 2, k_skinny, input<f32>(run, 4), weights<bf16>(run, 31424), output<f32>(run, 2));
+  call(run, 3, k_whole, input<i32>(run, 5), weights<i32>(run, 43712), output<i32>(run, 3));
+  call(run, 4, k_plain, input<bf16>(run, 0), weights<bf16>(run, 64192), output<bf16>(run, 4));
   call(run, 5, k_we, input<f8e4m3fn>(run, 6), arena<f32>(run, 0));
   call(run, 6, k_eighth, input<f32>(run, 4), arena<f32>(run, 0), output<f32>(run, 5));
-  call(run, 7, k_units, input<f16>(run, 1), weights<i8>(run, 125632), output<f16>(run, 7));
-  call(run, 8, k_rows, input<bf16>(run, 2), weights<bf16>(run, 144064), output<bf16>(run, 8));
+  call(run, 7, k_units, input<f16>(run, 1), weights<i8>(run, 113344), output<f16>(run, 7));
+  call(run, 8, k_rows, input<bf16>(run, 2), weights<bf16>(run, 131776), output<bf16>(run, 8));
   call(run, 9, k_wide, input<f16>(run, 7), arena<f32>(run, 0));
   call(run, 10, k_half, input<f32>(run, 4), arena<f32>(run, 0), output<f32>(run, 6));
-  call(run, 11, k_groups, input<f32>(run, 8), weights<f32>(run, 193216), output<f32>(run, 9));
+  call(run, 11, k_groups, input<f32>(run, 8), weights<f32>(run, 180928), output<f32>(run, 9));
   return 0;
 }
 

@@ -20,6 +20,16 @@ pub(super) enum Axes {
     Data { value: ValueId, count: usize, rank: usize },
 }
 
+impl Axes {
+    /// How many they are.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Axes::Known(axes) => axes.len(),
+            Axes::Data { count, .. } => *count,
+        }
+    }
+}
+
 /// What makes a value of axes.
 type OfAxes<'f> = dyn FnMut(&mut Onnx<'_>, &[usize]) -> Result<ValueId, RuleError> + 'f;
 

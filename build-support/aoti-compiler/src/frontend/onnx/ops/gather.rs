@@ -1,6 +1,6 @@
 //! Elements by their positions: gathering, scattering, selecting.
 
-use super::super::call::{Call, malformed};
+use super::super::call::{Call, malformed, unsupported};
 use super::super::walk::Onnx;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
@@ -102,7 +102,9 @@ fn gather_nd(cx: &mut Onnx, c: &Call) -> Rule {
         usize::try_from(c.int("batch_dims", 0)?).map_err(|_| malformed("`batch_dims` is negative"))?;
     let at = indices(cx, at);
     let (own, index) = (cx.b.shape(x), cx.b.shape(at));
-    let (depth, outer) = positions(&index)?;
+    let rank = c.node.output.first().and_then(|name| cx.stated.get(name)).map(Vec::len);
+    let rest = rank.and_then(|rank| rank.checked_sub(index.len().saturating_sub(1)));
+    let (depth, outer) = positions(cx, &index, own.len().saturating_sub(batch), rest)?;
     if batch + depth > own.len() || batch > outer.len() {
         return Err(malformed("positions have more numbers than the tensor has axes"));
     }
@@ -127,11 +129,23 @@ fn gather_nd(cx: &mut Onnx, c: &Call) -> Rule {
     one(cx.b.gather(x, &lists, coords, &shape)?)
 }
 
-/// How many numbers a position has, and the axes in front.
-fn positions(index: &[Expr]) -> Result<(usize, &[Expr]), RuleError> {
+/// How many numbers a position has, and the axes in front. A position is in a tensor of `rank` axes, of which `rest` are left behind
+/// it, where that is known otherwise.
+fn positions<'i>(
+    cx: &mut Onnx,
+    index: &'i [Expr],
+    rank: usize,
+    rest: Option<usize>,
+) -> Result<(usize, &'i [Expr]), RuleError> {
     let (last, outer) = index.split_last().ok_or_else(|| malformed("the indices have no axes"))?;
-    let depth = last.as_int().and_then(|depth| usize::try_from(depth).ok());
-    Ok((depth.ok_or_else(|| malformed("the number of indices of a position is not known"))?, outer))
+    if let Some(depth) = last.as_int().and_then(|depth| usize::try_from(depth).ok()) {
+        return Ok((depth, outer));
+    }
+    let depth = rest.and_then(|rest| rank.checked_sub(rest)).ok_or_else(|| {
+        unsupported("positions of which neither the sizes of the indices nor those of the result say how many numbers they have")
+    })?;
+    cx.b.require_same(last, &Expr::int(depth as i64))?;
+    Ok((depth, outer))
 }
 
 fn combine(c: &Call) -> Result<Combine, RuleError> {
@@ -160,7 +174,8 @@ fn scatter_nd(cx: &mut Onnx, c: &Call) -> Rule {
     let (x, at, updates) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     let at = indices(cx, at);
     let (own, index) = (cx.b.shape(x), cx.b.shape(at));
-    let (depth, outer) = positions(&index)?;
+    let rest = cx.b.rank(updates).checked_sub(index.len().saturating_sub(1));
+    let (depth, outer) = positions(cx, &index, own.len(), rest)?;
     if depth > own.len() {
         return Err(malformed("positions have more numbers than the tensor has axes"));
     }
@@ -262,4 +277,23 @@ fn one_hot(cx: &mut Onnx, c: &Call) -> Rule {
     let hit = cx.b.binary(Relation::Eq, position, at)?;
     let [off, on] = [0, 1].map(|position| cx.b.pick(values, 0, &Expr::int(position)));
     one(cx.b.select(hit, on?, off?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::Model;
+    use crate::interpret::Tensor;
+
+    #[test]
+    fn positions_have_as_many_numbers_as_the_other_shapes_say() {
+        let x = Tensor::from_f32(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let at = Tensor::from_i64(&[3, 2], &[0, 1, 1, 0, -1, -1]);
+        let model = Model::new(13).input("x", x).input("at", at);
+        let gathered = model.clone().state("y", &[("", 3)]);
+        assert_eq!(gathered.of_one("GatherND", &["x", "at"], &[]), [2.0, 3.0, 4.0]);
+        let message = model.clone().node("GatherND", &["x", "at"], &["y"], &[]).import(&["y"]).unwrap_err();
+        assert!(message.to_string().contains("how many numbers"), "{message}");
+        let scattered = model.input("own", Tensor::from_f32(&[3], &[5.0, 6.0, 7.0]));
+        assert_eq!(scattered.of_one("ScatterND", &["x", "at", "own"], &[]), [1.0, 5.0, 6.0, 7.0]);
+    }
 }

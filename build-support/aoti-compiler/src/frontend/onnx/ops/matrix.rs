@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use super::super::call::Call;
+use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::frontend::torch::rules::RuleError;
@@ -14,7 +14,7 @@ operators! { "";
     "Gemm" => gemm,
     "Einsum" => named_axes,
     "Det" => |cx, c| {
-        let x = c.tensor(0)?;
+        let x = cx.square(c.tensor(0)?)?;
         one(determinant(cx, x)?[0])
     },
 }
@@ -23,6 +23,16 @@ impl Onnx<'_> {
     /// The product as `numpy.matmul` has it.
     pub(super) fn matmul(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
         matmul::matmul(self, a, b)
+    }
+
+    /// Matrices that have as many columns as rows.
+    pub(super) fn square(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+        let mut shape = self.b.shape(x);
+        let [.., rows, columns] = shape.as_mut_slice() else {
+            return Err(malformed("matrices have two axes"));
+        };
+        columns.clone_from(rows);
+        self.required_shape(x, &shape)
     }
 
     /// A value times a number of its type, unless that is 1.

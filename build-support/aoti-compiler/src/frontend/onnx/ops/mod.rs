@@ -25,6 +25,7 @@ mod logic;
 mod loss;
 mod matrix;
 mod microsoft;
+mod ngrams;
 mod normalization;
 mod optimizer;
 mod pad;
@@ -94,6 +95,7 @@ const FAMILIES: &[&[Operator]] = &[
     logic::OPERATORS,
     loss::OPERATORS,
     matrix::OPERATORS,
+    ngrams::OPERATORS,
     normalization::OPERATORS,
     optimizer::OPERATORS,
     pad::OPERATORS,
@@ -118,7 +120,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("StringConcat", TEXTS),
     ("StringNormalizer", TEXTS),
     ("StringSplit", TEXTS),
-    ("TfIdfVectorizer", "it counts sequences in a dictionary, which is done before a model runs"),
     ("ai.onnx.ml::CastMap", MAPS),
     ("ai.onnx.ml::CategoryMapper", "it maps texts to numbers and back; do that before a model runs"),
     ("ai.onnx.ml::DictVectorizer", MAPS),
@@ -130,7 +131,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("com.microsoft::BiasDropout", TRAINING),
     ("com.microsoft::BitmaskBiasDropout", TRAINING),
     ("com.microsoft::BitmaskDropout", TRAINING),
-    ("com.microsoft::DecoderMaskedMultiHeadAttention", OF_DEVICE),
     ("com.microsoft::DecoderMaskedSelfAttention", OF_DEVICE),
     (
         "com.microsoft::EPContext",
@@ -155,6 +155,14 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("com.microsoft::Tokenizer", TEXTS),
     ("com.microsoft::WhisperBeamSearch", SEARCH),
+    ("com.microsoft.nchwc::AveragePool", BLOCKS),
+    ("com.microsoft.nchwc::Conv", BLOCKS),
+    ("com.microsoft.nchwc::GlobalAveragePool", BLOCKS),
+    ("com.microsoft.nchwc::GlobalMaxPool", BLOCKS),
+    ("com.microsoft.nchwc::MaxPool", BLOCKS),
+    ("com.microsoft.nchwc::ReorderInput", BLOCKS),
+    ("com.microsoft.nchwc::ReorderOutput", BLOCKS),
+    ("com.microsoft.nchwc::Upsample", BLOCKS),
     ("ai.onnx.ml::ZipMap", "maps are no tensors; export the model with `zipmap=False`"),
 ];
 const TEXTS: &str = "there are no tensors of texts; split and join them before a model runs";
@@ -162,6 +170,7 @@ const SEARCH: &str =
     "it runs a decoder until it ends; compile the decoder, and write the loop around it in Rust";
 const TRAINING: &str = "it is written for training; export the model for inference";
 const OF_DEVICE: &str = "it is written for one execution provider of ONNX Runtime; optimise the model for processors, or not at all";
+const BLOCKS: &str = "its layout is that of the machine that optimised the model; optimise up to level 2 (`ORT_ENABLE_EXTENDED`)";
 const PACKED: &str = "it packs sequences without their padding for CUDA; optimise the model without packing (`use_packed_mode`)";
 const MAPS: &str = "maps are no tensors; export the model without them";
 

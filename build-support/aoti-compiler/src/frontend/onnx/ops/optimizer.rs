@@ -119,11 +119,9 @@ mod tests {
     use crate::frontend::onnx::proto::{
         AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
     };
-    use crate::frontend::onnx::tensors::Beside;
     use crate::frontend::onnx::testing::{float, text};
     use crate::frontend::torch::custom::Operators;
     use crate::interpret::{Tensor, evaluate};
-    use bytes::Bytes;
     use prost::Message;
 
     /// One step with a rate of 0.5: a weight of 2, a gradient of 3, and memory.
@@ -166,9 +164,8 @@ mod tests {
             graph: Some(graph),
             ..ModelProto::default()
         };
-        let file = Bytes::from(model.encode_to_vec());
-        let import =
-            import(MinSize::Lowered(0), "test", file, Beside::default(), &Operators::default()).unwrap();
+        let file = model.encode_to_vec().into();
+        let import = import(MinSize::Lowered(0), "test", &file, &Operators::default()).unwrap();
         evaluate(&import.graph, &[]).unwrap().iter().flat_map(Tensor::to_f64).collect()
     }
 

@@ -16,21 +16,27 @@ operators! { "";
 fn pad(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let (rank, dtype) = (cx.b.rank(x), cx.b.dtype(x));
-    let amounts = if c.version < 11 {
-        let name = if c.version < 2 { "paddings" } else { "pads" };
-        c.opt_ints(name)?.map(|all| all.into_iter().map(Expr::int).collect())
-    } else {
-        Some(cx.sizes(c.tensor(1)?)?)
-    };
-    let amounts: Vec<Expr> = amounts.ok_or_else(|| malformed("amounts are missing"))?;
     let axes = match c.opt_tensor(3)? {
         Some(axes) => cx.axes_of(axes, rank)?,
         None => Axes::Known((0..rank).collect()),
     };
+    let list = if c.version < 11 {
+        let name = if c.version < 2 { "paddings" } else { "pads" };
+        let amounts = c.opt_ints(name)?.ok_or_else(|| malformed("amounts are missing"))?;
+        cx.b.int_vector(&amounts)
+    } else {
+        let count = 2 * axes.count() as i64;
+        cx.required_shape(c.tensor(1)?, &[Expr::int(count)])?
+    };
+    let mode = c.text("mode", "constant")?;
+    // Amounts of the other modes are told from zero when the model is compiled, or are above it.
+    let may_cut = mode == "constant";
     let pairs = match axes {
-        Axes::Known(axes) => pairs(&amounts, &axes, rank)?,
+        Axes::Known(axes) => {
+            let amounts = if may_cut { cx.signed_sizes(list)? } else { cx.sizes(list)? };
+            pairs(&amounts, &axes, rank)?
+        }
         Axes::Data { count, .. } => {
-            let list = c.tensor(1)?;
             let halves = [0, count].map(|start| {
                 let (start, count) = (Expr::int(start as i64), Expr::int(count as i64));
                 cx.b.slice(list, 0, &start, &count, 1)
@@ -39,12 +45,13 @@ fn pad(cx: &mut Onnx, c: &Call) -> Rule {
             let [before, behind] = [before?, behind?].map(|list| cx.for_each_axis(list, &axes, 0));
             let mut pairs = Vec::new();
             for (before, behind) in before?.into_iter().flatten().zip(behind?.into_iter().flatten()) {
-                pairs.push((cx.size_of(before)?, cx.size_of(behind)?));
+                let amount =
+                    |cx: &mut Onnx, value| if may_cut { cx.signed_size(value) } else { cx.size_of(value) };
+                pairs.push((amount(cx, before)?, amount(cx, behind)?));
             }
             pairs
         }
     };
-    let mode = c.text("mode", "constant")?;
     if mode == "constant" {
         let fill =
             if c.version < 11 { Some(cx.b.scalar(c.float("value", 0.0)?, dtype)) } else { c.opt_tensor(2)? };
@@ -121,4 +128,23 @@ fn arranged_pad(cx: &mut Onnx, x: ValueId, pairs: &[(Expr, Expr)], mode: &str) -
         });
     }
     Ok(cx.b.view(x, &shape, coords)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{Model, text};
+    use crate::interpret::Tensor;
+
+    #[test]
+    fn amounts_that_are_data_may_take_away() {
+        let padded = |amounts: &[i64], mode: &str| {
+            let x = Tensor::from_f32(&[4], &[1.0, 2.0, 3.0, 4.0]);
+            let model = Model::new(19).fixed_input("x", x).fixed_input("p", Tensor::from_i64(&[2], amounts));
+            model.of_one("Pad", &["x", "p"], &[text("mode", mode)])
+        };
+        assert_eq!(padded(&[-1, 2], "constant"), [2.0, 3.0, 4.0, 0.0, 0.0]);
+        assert_eq!(padded(&[1, -3], "constant"), [0.0, 1.0]);
+        assert_eq!(padded(&[1, 2], "reflect"), [2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 2.0]);
+        assert_eq!(padded(&[2, 0], "edge"), [1.0, 1.0, 1.0, 2.0, 3.0, 4.0]);
+    }
 }

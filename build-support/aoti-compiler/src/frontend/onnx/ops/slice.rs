@@ -28,10 +28,14 @@ fn slice(cx: &mut Onnx, c: &Call) -> Rule {
         return one(sliced(cx, x, starts, ends, &Axes::Known(axes), None)?);
     }
     let (starts, ends) = (c.tensor(1)?, c.tensor(2)?);
-    let count = cx.b.ty(starts).numel().as_int().and_then(|count| usize::try_from(count).ok());
+    let lists = [Some(starts), Some(ends), c.opt_tensor(3)?, c.opt_tensor(4)?];
+    let mut counts = lists.into_iter().flatten().filter_map(|list| cx.b.ty(list).numel().as_int());
+    let count = counts.next().and_then(|count| usize::try_from(count).ok());
     let count = count
         .filter(|count| *count <= rank)
         .ok_or_else(|| unsupported("starts whose number is not known"))?;
+    let [starts, ends] = [starts, ends].map(|list| cx.required_shape(list, &[Expr::int(count as i64)]));
+    let (starts, ends) = (starts?, ends?);
     let axes = match c.opt_tensor(3)? {
         Some(axes) => cx.axes_of(axes, rank)?,
         None => Axes::Known((0..count).collect()),
@@ -129,6 +133,11 @@ fn data_part(
         let position = cx.binary(BinaryOp::Maximum, position, low)?;
         cx.binary(BinaryOp::Minimum, position, high)
     };
+    // Inside of a loop, parts have one length.
+    let fixed = match cx.b.element(step).and_then(|step| step.as_int()) {
+        Some(1) if cx.b.is_body() => cx.b.distance(start, end).filter(|length| *length >= 0),
+        _ => None,
+    };
     let start = place(cx, start, zero)?;
     let end = place(cx, end, low)?;
     // Rounded up: how many steps there are.
@@ -136,9 +145,14 @@ fn data_part(
     let length = cx.binary(BinaryOp::FloorDiv, span, step)?;
     let length = cx.b.unary(UnaryOp::Neg, length);
     let length = cx.binary(BinaryOp::Maximum, length, zero)?;
-    let length = match cx.b.element(length) {
-        Some(length) => length,
-        None => cx.read_size(length, Some(&own[axis]))?,
+    let length = match (cx.b.element(length), fixed) {
+        (Some(length), _) => length,
+        (None, Some(fixed)) => {
+            let fits = cx.with_number(Relation::Eq, length, fixed)?;
+            cx.b.assert(fits, "a part that a loop takes must not reach beyond the end")?;
+            Expr::int(fixed)
+        }
+        (None, None) => cx.read_size(length, Some(&own[axis]))?,
     };
     let mut shape = own.clone();
     shape[axis] = length;
@@ -150,4 +164,42 @@ fn data_part(
         false => Coord::Expr(Expr::axis(position)),
     };
     Ok(cx.b.gather(x, &[at], (0..own.len()).map(coord).collect(), &shape)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::Model;
+    use crate::interpret::{Tensor, evaluate};
+
+    #[test]
+    fn loops_take_parts_of_one_length() {
+        let vector = |values: &[i64]| Tensor::from_i64(&[values.len()], values);
+        let body = Model::new(13)
+            .input("i", Tensor::from_i64(&[], &[0]))
+            .input("c", Tensor::from_bool(&[], &[true]))
+            .fixed_input("sum", Tensor::from_f32(&[2], &[0.0; 2]))
+            .constant("axis", &vector(&[0]))
+            .constant("two", &Tensor::from_i64(&[], &[2]))
+            .node("Mul", &["i", "two"], &["from"], &[])
+            .node("Add", &["from", "two"], &["to"], &[])
+            .node("Unsqueeze", &["from", "axis"], &["start"], &[])
+            .node("Unsqueeze", &["to", "axis"], &["end"], &[])
+            .node("Slice", &["x", "start", "end"], &["part"], &[])
+            .node("Add", &["sum", "part"], &["next"], &[])
+            .node("Identity", &["c"], &["again"], &[])
+            .body("body", &["again", "next"]);
+        let model = |steps: i64| {
+            Model::new(13)
+                .fixed_input("x", Tensor::from_f32(&[6], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+                .input("steps", Tensor::from_i64(&[], &[steps]))
+                .fixed_input("zero", Tensor::from_f32(&[2], &[0.0; 2]))
+                .node("Loop", &["steps", "", "zero"], &["y"], std::slice::from_ref(&body))
+        };
+        assert_eq!(model(3).numbers(), [9.0, 12.0]);
+        assert_eq!(model(1).numbers(), [1.0, 2.0]);
+        let too_many = model(4);
+        let graph = too_many.import(&["y"]).unwrap().graph;
+        let error = evaluate(&graph, too_many.feeds()).unwrap_err();
+        assert!(error.to_string().contains("beyond the end"), "{error}");
+    }
 }

@@ -51,20 +51,21 @@ pub(crate) fn axis_windows(cx: &Context, size: &Expr, output: &Expr, axis: usize
     Axis { count: &end - &start, start, most, even: false }
 }
 
-/// `[..., spatial]` as `[..., windows, taps]` with `fill` for what is beyond a window.
+/// Axes from `first` on as windows, whose taps are the last axes, with `fill` for what is beyond a window.
 fn windows(
     cx: &mut Context,
     x: ValueId,
-    axes: &[Axis],
-    outputs: &[Expr],
+    first: usize,
+    (axes, outputs): (&[Axis], &[Expr]),
     fill: Scalar,
 ) -> Result<ValueId, RuleError> {
     let own = cx.b.shape(x);
-    let first = own.len() - axes.len();
+    let behind = first + axes.len();
     let mut shape = own[..first].to_vec();
     shape.extend_from_slice(outputs);
+    shape.extend_from_slice(&own[behind..]);
     shape.extend(axes.iter().map(|axis| axis.most.clone()));
-    for size in &own[first..] {
+    for size in &own[first..behind] {
         cx.b.require(Condition::compare(size.clone(), Relation::Ge, 1), "pooling of nothing");
     }
     let mut coords: Vec<Expr> = (0..first).map(Expr::axis).collect();
@@ -73,6 +74,7 @@ fn windows(
         // Taps beyond the window may lie beyond the tensor; their values are replaced below.
         coords.push(if axis.even { position } else { position.minimum(&(&own[first + k] - 1)) });
     }
+    coords.extend((behind..own.len()).map(Expr::axis));
     let mut taps = cx.b.view(x, &shape, coords)?;
     for (k, axis) in axes.iter().enumerate().filter(|(_, axis)| !axis.even) {
         let inside = &axis.count - &Expr::axis(own.len() + k);
@@ -102,10 +104,19 @@ fn average(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     let total = if outputs.iter().all(|size| size.is(1)) {
         let all: Vec<usize> = (rank - spatial..rank).collect();
         cx.sum(wide, &all, true)?
-    } else {
-        let taps = windows(cx, wide, &axes, &outputs, Scalar::Int(0))?;
+    } else if axes.iter().all(|axis| axis.even) {
+        let taps = windows(cx, wide, rank - spatial, (&axes, &outputs), Scalar::Int(0))?;
         let tap_axes: Vec<usize> = (rank..rank + spatial).collect();
         cx.sum(taps, &tap_axes, false)?
+    } else {
+        // One axis after the other, so that what lies side by side in memory is read so, but for the last.
+        let mut total = wide;
+        for (k, (axis, output)) in axes.iter().zip(&outputs).enumerate() {
+            let one = (std::slice::from_ref(axis), std::slice::from_ref(output));
+            let taps = windows(cx, total, rank - spatial + k, one, Scalar::Int(0))?;
+            total = cx.sum(taps, &[rank], false)?;
+        }
+        total
     };
     let counts = Expr::product(axes.iter().map(|axis| &axis.count));
     let result = if let Some(count) = counts.as_int() {
@@ -122,7 +133,7 @@ fn average(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
 fn largest(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     let (x, outputs, axes) = prepare(cx, a, spatial)?;
     let (own, rank) = (cx.b.shape(x), cx.b.rank(x));
-    let taps = windows(cx, x, &axes, &outputs, Scalar::lowest(cx.b.dtype(x)))?;
+    let taps = windows(cx, x, rank - spatial, (&axes, &outputs), Scalar::lowest(cx.b.dtype(x)))?;
     let tap_axes: Vec<usize> = (rank..rank + spatial).collect();
     let peak = cx.b.reduce(ReduceOp::Max, taps, &tap_axes, false)?;
     let flat = cx.merge_axes(taps, rank, rank + spatial)?;

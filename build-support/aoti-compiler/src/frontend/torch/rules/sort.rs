@@ -140,6 +140,22 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
         let nothing = median_of_nothing(cx, x);
         return if whole { Ok(nothing.into()) } else { Err(RuleError::unsupported("the median of nothing")) };
     }
+    let is_float = cx.b.dtype(x).is_float();
+    if let (Some(length), false) = (size.as_int(), is_float && ignore_nan) {
+        let (mut values, mut indices) = cx.b.sort_only(x, axis, (length - 1) / 2)?;
+        if is_float {
+            // The first NaN, where there is one.
+            let first = cx.b.reduce(ReduceOp::ArgMax, x, &[axis], true)?;
+            let largest = take(cx, x, axis, first)?;
+            let is_nan = cx.unary(FloatTest::IsNan, largest);
+            values = cx.b.select(is_nan, largest, values)?;
+            indices = cx.b.select(is_nan, first, indices)?;
+        }
+        if whole {
+            return Ok(cx.b.reshape(values, &[])?.into());
+        }
+        return finish_both(cx, a, values, indices, axis);
+    }
     let (mut values, indices) = cx.b.sort(x, axis, false)?;
     if whole && size.interval(cx.b.ranges()).min <= 0 {
         // Behind the others, where the position is that of nothing's middle.

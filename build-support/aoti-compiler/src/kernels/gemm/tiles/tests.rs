@@ -27,35 +27,38 @@ fn product_on(dtype: &str, m: &str, n: i64, k: i64, target: GpuTarget) -> Tile {
     of_product(&program, matmul, IndexWidth::Narrow, &target).swap_remove(0)
 }
 
-fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {
+fn sizes(tile: &Tile) -> (MathPath, i64, i64) {
     (tile.by, tile.rows, tile.columns)
 }
 
 #[test]
 fn the_largest_tile_that_keeps_the_device_busy_is_taken() {
     let halves = |m, n, k| sizes(&product("bf16", m, n, k, "sm_90a"));
-    assert_eq!(halves("4096", 4096, 4096), (Multiplier::Units, 128, 256));
-    assert_eq!(halves("1024", 768, 768), (Multiplier::Units, 64, 64));
-    assert_eq!(halves("4096", 4096, 64), (Multiplier::Units, 64, 64), "short sums end soon");
-    assert_eq!(halves("s0", 768, 768), (Multiplier::Units, 128, 128), "sizes are not known");
+    assert_eq!(halves("4096", 4096, 4096), (MathPath::TensorCore, 128, 256));
+    assert_eq!(halves("1024", 768, 768), (MathPath::TensorCore, 64, 64));
+    assert_eq!(halves("4096", 4096, 64), (MathPath::TensorCore, 64, 64), "short sums end soon");
+    assert_eq!(halves("s0", 768, 768), (MathPath::TensorCore, 128, 128), "sizes are not known");
     let floats = |m, n, k| sizes(&product("f32", m, n, k, "sm_90a"));
-    assert_eq!(floats("4096", 4096, 4096), (Multiplier::Units, 128, 128));
-    assert_eq!(floats("512", 768, 768), (Multiplier::Units, 64, 64));
+    assert_eq!(floats("4096", 4096, 4096), (MathPath::TensorCore, 128, 128));
+    assert_eq!(floats("512", 768, 768), (MathPath::TensorCore, 64, 64));
     let old = |m| product("f32", m, 768, 768, "sm_80");
-    assert_eq!(sizes(&old("128")), (Multiplier::Units, 32, 32));
+    assert_eq!(sizes(&old("128")), (MathPath::TensorCore, 32, 32));
     assert_eq!(old("128").threads, 512, "each has a multiprocessor");
     assert_eq!(old("256").threads, 256, "some share one");
-    assert_eq!(sizes(&old("64")), (Multiplier::Threads, 16, 32), "or each sum takes long");
-    assert_eq!(floats("12", 768, 768), (Multiplier::Threads, 16, 64));
-    let copiers = |m, n, k| product("bf16", m, n, k, "sm_90a").copiers;
-    assert_eq!((copiers("4096", 4096, 4096), copiers("s0", 768, 768)), (COPIERS, COPIERS));
-    assert_eq!(copiers("2048", 2048, 2048), 0, "each multiprocessor has one tile");
-    assert_eq!(copiers("4096", 4096, 4100), 0, "rows begin anywhere");
-    assert_eq!(product("bf16", "4096", 4096, 4096, "sm_80").copiers, 0);
+    assert_eq!(sizes(&old("64")), (MathPath::Simt, 16, 32), "or each sum takes long");
+    assert_eq!(floats("12", 768, 768), (MathPath::Simt, 16, 64));
+    let producer_threads = |m, n, k| product("bf16", m, n, k, "sm_90a").producer_threads;
+    assert_eq!(
+        (producer_threads("4096", 4096, 4096), producer_threads("s0", 768, 768)),
+        (PRODUCER_THREADS, PRODUCER_THREADS)
+    );
+    assert_eq!(producer_threads("2048", 2048, 2048), 0, "each multiprocessor has one tile");
+    assert_eq!(producer_threads("4096", 4096, 4100), 0, "rows begin anywhere");
+    assert_eq!(product("bf16", "4096", 4096, 4096, "sm_80").producer_threads, 0);
     let amd = |m, n, k| sizes(&product("f32", m, n, k, "gfx942"));
-    assert_eq!(amd("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
+    assert_eq!(amd("4096", 4096, 4096), (MathPath::Simt, 128, 128));
     let old = |m, n, k| sizes(&product("f32", m, n, k, "sm_75"));
-    assert_eq!(old("128", 768, 768), (Multiplier::Threads, 32, 32));
+    assert_eq!(old("128", 768, 768), (MathPath::Simt, 32, 32));
 }
 
 #[test]
@@ -64,12 +67,12 @@ fn floats_are_rounded_where_that_is_allowed_and_the_units_can() {
         let target = GpuTarget::named(architecture).expect("it is in the table");
         product_on(dtype, "512", 768, 768, target.allowing(Tf32 { matmul, conv: true })).by
     };
-    assert_eq!(by("f32", "sm_90a", true), Multiplier::RoundedUnits);
-    assert_eq!(by("f32", "sm_90a", false), Multiplier::Units, "convolutions are others");
-    assert_eq!(by("bf16", "sm_90a", true), Multiplier::Units);
-    assert_eq!(by("f64", "sm_90a", true), Multiplier::Threads);
-    assert_eq!(by("f32", "sm_75", true), Multiplier::Threads);
-    assert_eq!(by("f32", "gfx942", true), Multiplier::Threads);
+    assert_eq!(by("f32", "sm_90a", true), MathPath::TensorCoreTf32);
+    assert_eq!(by("f32", "sm_90a", false), MathPath::TensorCore, "convolutions are others");
+    assert_eq!(by("bf16", "sm_90a", true), MathPath::TensorCore);
+    assert_eq!(by("f64", "sm_90a", true), MathPath::Simt);
+    assert_eq!(by("f32", "sm_75", true), MathPath::Simt);
+    assert_eq!(by("f32", "gfx942", true), MathPath::Simt);
 }
 
 #[test]
@@ -77,23 +80,23 @@ fn blocks_share_tiles_where_there_are_few_and_sums_are_long() {
     let halves = |m, n, k| product("bf16", m, n, k, "sm_90a");
     assert_eq!(
         (sizes(&halves("1024", 768, 3072)), halves("1024", 768, 3072).blocks),
-        ((Multiplier::Units, 128, 128), 2)
+        ((MathPath::TensorCore, 128, 128), 2)
     );
     assert_eq!(halves("1024", 768, 768).blocks, 1, "there are enough");
     assert_eq!(
         (sizes(&halves("196", 256, 2304)), halves("196", 256, 2304).blocks),
-        ((Multiplier::Units, 64, 64), 4)
+        ((MathPath::TensorCore, 64, 64), 4)
     );
     assert_eq!(halves("196", 256, 256).blocks, 1, "sums are short");
     assert_eq!(halves("s0", 256, 2304).blocks, 1, "sizes are not known");
     let floats = |m, n, k| product("f32", m, n, k, "sm_90a");
     assert_eq!(
         (sizes(&floats("49", 512, 4608)), floats("49", 512, 4608).blocks),
-        ((Multiplier::Units, 64, 64), 8)
+        ((MathPath::TensorCore, 64, 64), 8)
     );
     assert_eq!(
         (sizes(&floats("12", 768, 768)), floats("12", 768, 768).blocks),
-        ((Multiplier::Threads, 16, 64), 4)
+        ((MathPath::Simt, 16, 64), 4)
     );
     assert_eq!(product("f32", "12", 768, 768, "sm_80").blocks, 1, "blocks there are no cluster");
 }
@@ -101,22 +104,22 @@ fn blocks_share_tiles_where_there_are_few_and_sums_are_long() {
 #[test]
 fn long_sums_of_a_few_columns_are_left_to_matrix_units_too() {
     let of = |dtype, k, architecture| sizes(&product(dtype, "4096", 16, k, architecture));
-    assert_eq!(of("bf16", 4096, "sm_90a"), (Multiplier::Units, 64, 64));
-    assert_eq!(of("f16", 128, "sm_80"), (Multiplier::Units, 64, 64));
-    assert_eq!(of("bf16", 64, "sm_90a"), (Multiplier::Threads, 64, 16), "a sum is short");
-    assert_eq!(of("f32", 4096, "sm_90a"), (Multiplier::Threads, 64, 16));
-    assert_eq!(of("bf16", 4096, "gfx942"), (Multiplier::Threads, 64, 16), "threads multiply there");
+    assert_eq!(of("bf16", 4096, "sm_90a"), (MathPath::TensorCore, 64, 64));
+    assert_eq!(of("f16", 128, "sm_80"), (MathPath::TensorCore, 64, 64));
+    assert_eq!(of("bf16", 64, "sm_90a"), (MathPath::Simt, 64, 16), "a sum is short");
+    assert_eq!(of("f32", 4096, "sm_90a"), (MathPath::Simt, 64, 16));
+    assert_eq!(of("bf16", 4096, "gfx942"), (MathPath::Simt, 64, 16), "threads multiply there");
 }
 
 #[test]
 fn a_few_rows_are_a_matter_of_bandwidth() {
     let of = |dtype, m, k, architecture| sizes(&product(dtype, m, 8192, k, architecture));
-    assert_eq!(of("bf16", "1", 8192, "sm_90a"), (Multiplier::Few, 4, 8));
-    assert_eq!(of("bf16", "7", 8192, "sm_90a"), (Multiplier::FewUnits, 8, 16));
-    assert_eq!(of("f16", "16", 8192, "sm_80"), (Multiplier::FewUnits, 16, 16));
-    assert_eq!(of("bf16", "7", 8188, "sm_90a"), (Multiplier::Threads, 16, 64), "loads are not whole");
-    assert_eq!(of("f32", "7", 8192, "sm_90a").0, Multiplier::Threads);
-    assert_eq!(of("bf16", "7", 8192, "gfx942").0, Multiplier::Threads);
+    assert_eq!(of("bf16", "1", 8192, "sm_90a"), (MathPath::Gemv, 4, 8));
+    assert_eq!(of("bf16", "7", 8192, "sm_90a"), (MathPath::SkinnyTensorCore, 8, 16));
+    assert_eq!(of("f16", "16", 8192, "sm_80"), (MathPath::SkinnyTensorCore, 16, 16));
+    assert_eq!(of("bf16", "7", 8188, "sm_90a"), (MathPath::Simt, 16, 64), "loads are not whole");
+    assert_eq!(of("f32", "7", 8192, "sm_90a").0, MathPath::Simt);
+    assert_eq!(of("bf16", "7", 8192, "gfx942").0, MathPath::Simt);
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn no_tile_has_more_shared_memory_than_the_device() {
         let target = GpuTarget::named(architecture).expect("it is in the table");
         let unknown = sizes(&product("bf16", "s0", 8192, 8192, architecture));
         let typical = if architecture == "sm_86" { (64, 64) } else { (128, 128) };
-        assert_eq!(unknown, (Multiplier::Units, typical.0, typical.1), "{architecture}");
+        assert_eq!(unknown, (MathPath::TensorCore, typical.0, typical.1), "{architecture}");
         assert!(tile.shared + KEPT_FREE <= target.max_shared_bytes, "{architecture}: {tile:?}");
     }
     assert_eq!(product("bf16", "8192", 8192, 8192, "gfx90a").shared, 0, "threads multiply there");

@@ -19,6 +19,7 @@ operators! { "com.microsoft";
     "FastGelu" => |cx, c| biased_gelu(cx, c, Gelu::Tanh),
     "Gelu" => |cx, c| biased_gelu(cx, c, Gelu::Exact),
     "QuickGelu" => quick_gelu,
+    "ScaledSiLU" => scaled_silu,
 }
 
 /// The function of a sum with a bias, where there is one.
@@ -35,6 +36,21 @@ fn quick_gelu(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let (alpha, dtype) = (c.float("alpha", 1.702)?, cx.b.dtype(x));
     one(cx.apply([x], dtype, |[x]| &x * (&x * alpha).sigmoid())?)
+}
+
+/// The scale is an operand or a number of the node; what is scaled is rounded.
+fn scaled_silu(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let dtype = cx.b.dtype(x);
+    let alpha = c.float("alpha", 1.0)?;
+    let scaled = match c.opt_tensor(1)? {
+        Some(scale) => {
+            let scale = cx.b.reshape(scale, &[])?;
+            cx.apply([x, scale], dtype, |[x, scale]| x * scale)?
+        }
+        None => cx.apply([x], dtype, |[x]| x * alpha)?,
+    };
+    one(cx.apply([scaled], dtype, |[x]| &x * x.sigmoid())?)
 }
 
 /// A sum in the type of the first operand, rounded once.

@@ -15,6 +15,7 @@ use crate::symbolic::Expr;
 
 operators! { "com.microsoft";
     "Attention" => attention,
+    "DecoderMaskedMultiHeadAttention" => decoder,
     "MultiHeadAttention" => multi_head,
     "QAttention" => quantized_attention,
 }
@@ -84,6 +85,9 @@ fn of_projected(cx: &mut Onnx, c: &Call, projected: ValueId, [mask, past, bias]:
     let done = cx.attend(&own)?;
     let output = cx.without_heads(done.output)?;
     let present: Val = if c.wants(1) {
+        if cx.b.shape(key)[3] != cx.b.shape(value)[3] {
+            return Err(unsupported("a present of keys and values that differ in width"));
+        }
         let both = [cx.b.unsqueeze(key, 0)?, cx.b.unsqueeze(value, 0)?];
         cx.b.cat(&both, 0)?.into()
     } else {
@@ -182,6 +186,18 @@ fn multi_head(cx: &mut Onnx, c: &Call) -> Rule {
     let output = cx.without_heads(done.output)?;
     let scores: Val = if c.wants(3) { cx.typed_like(done.masked, query).into() } else { Val::Absent };
     Ok(vec![output.into(), key.into(), value.into(), scores])
+}
+
+/// One query for each sequence, as a search asks for them.
+fn decoder(cx: &mut Onnx, c: &Call) -> Rule {
+    refuse_buffers(c)?;
+    if c.opt_tensor(9)?.is_some() {
+        return Err(unsupported("keys and values that are those of other beams"));
+    }
+    // The standard's order, with the bias of projections before masks.
+    let order = [0, 1, 2, 10, 3, 4, 5, 6];
+    let inputs = order.into_iter().map(|position| c.input(position)).collect();
+    multi_head(cx, &Call { node: c.node, version: c.version, inputs })
 }
 
 /// Heads of queries, keys and values, which may be packed, and may have a bias.

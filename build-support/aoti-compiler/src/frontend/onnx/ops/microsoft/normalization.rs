@@ -2,6 +2,7 @@
 
 use super::activation::sum;
 use super::operators;
+use super::quantized::{Scale, real};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::{Call, malformed};
 use crate::frontend::onnx::ops::normalization::grouped;
@@ -12,11 +13,13 @@ use crate::graph::{Relation, ValueId};
 use crate::symbolic::Expr;
 
 operators! { "com.microsoft";
-    "EmbedLayerNormalization" => embed_layer_norm,
+    "EmbedLayerNormalization" => |cx, c| embed_layer_norm(cx, c, false),
+    "GatedRMSNorm" => gated_rms_norm,
     "GroupNorm" => |cx, c| {
         let x = c.tensor(0)?;
         one(group_norm(cx, c, x)?)
     },
+    "QEmbedLayerNormalization" => |cx, c| embed_layer_norm(cx, c, true),
     "SkipGroupNorm" => skip_group_norm,
     "SkipLayerNormalization" => skip_layer_norm,
     "SkipSimplifiedLayerNormalization" => skip_rms_norm,
@@ -48,23 +51,62 @@ fn skip_rms_norm(cx: &mut Onnx, c: &Call) -> Rule {
     many([cx.typed_like(value, total), inverse, inverse, total])
 }
 
-/// The sum of the embeddings of words, positions and segments, normalised.
-fn embed_layer_norm(cx: &mut Onnx, c: &Call) -> Rule {
+/// Of rows as long as the scale, which are parts of the last axis; each element is let through as its gate says.
+fn gated_rms_norm(cx: &mut Onnx, c: &Call) -> Rule {
+    let (x, scale, gate) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    let (shape, row) = (cx.b.shape(x), cx.b.shape(scale));
+    let ([outer @ .., last], [row]) = (shape.as_slice(), row.as_slice()) else {
+        return Err(malformed("it takes rows, and a scale of one axis"));
+    };
+    let parts = last.floor_div_in(row, cx.b.ranges());
+    let parts = [outer, &[parts, row.clone()]].concat();
+    let rows = cx.b.reshape(x, &parts)?;
+    let (normal, _) = cx.unit_squares(rows, &[outer.len() + 1], c.float("epsilon", 1e-5)?)?;
+    let normal = cx.affine(normal, Some(scale), None)?;
+    let normal = cx.b.reshape(normal, &shape)?;
+    let is_swish = match c.text("activation", "silu")? {
+        "silu" | "swish" => true,
+        "sigmoid" => false,
+        other => return Err(malformed(format!("the activation `{other}` is unknown"))),
+    };
+    let gate = cx.wide(gate);
+    let wide = cx.b.dtype(normal);
+    let value = cx.apply([normal, gate], wide, |[x, gate]| {
+        x * if is_swish { &gate * gate.sigmoid() } else { gate.sigmoid() }
+    })?;
+    one(cx.typed_like(value, x))
+}
+
+/// The sum of the embeddings of words, positions and segments, normalised. Quantised tables have their scales and zeros behind all
+/// of them.
+fn embed_layer_norm(cx: &mut Onnx, c: &Call, is_quantized: bool) -> Rule {
+    let real = |cx: &mut Onnx, position: usize, x: ValueId| -> Result<ValueId, RuleError> {
+        if !is_quantized {
+            return Ok(x);
+        }
+        let (scale, zero) = (c.tensor(position + 6)?, c.opt_tensor(position + 11)?);
+        real(cx, x, Scale { scale, zero })
+    };
+    let rows = |cx: &mut Onnx, table: usize, at: ValueId| -> Result<ValueId, RuleError> {
+        let rows = cx.table_rows(c.tensor(table)?, at)?;
+        real(cx, table, rows)
+    };
     let words = c.tensor(0)?;
     let shape = cx.b.shape(words);
     let [batch, length] = shape.as_slice() else { return Err(malformed("words have two axes")) };
-    let mut all = vec![cx.table_rows(c.tensor(2)?, words)?];
+    let mut all = vec![rows(cx, 2, words)?];
     let positions = match c.opt_tensor(8)? {
-        Some(positions) => positions,
-        None => cx.b.index(Expr::axis(1), &[Expr::int(1), length.clone()]),
+        Some(positions) if !is_quantized => positions,
+        Some(_) | None => cx.b.index(Expr::axis(1), &[Expr::int(1), length.clone()]),
     };
-    all.push(cx.table_rows(c.tensor(3)?, positions)?);
-    if let (Some(segments), Some(table)) = (c.opt_tensor(1)?, c.opt_tensor(4)?) {
-        all.push(cx.table_rows(table, segments)?);
+    all.push(rows(cx, 3, positions)?);
+    if let (Some(segments), Some(_)) = (c.opt_tensor(1)?, c.opt_tensor(4)?) {
+        all.push(rows(cx, 4, segments)?);
     }
     let total = sum(cx, &all)?;
     let normal = cx.normal(total, &[2], c.float("epsilon", EPSILON)?)?;
-    let value = cx.affine(normal.value, Some(c.tensor(5)?), Some(c.tensor(6)?))?;
+    let (scale, shift) = (real(cx, 5, c.tensor(5)?)?, real(cx, 6, c.tensor(6)?)?);
+    let value = cx.affine(normal.value, Some(scale), Some(shift))?;
     let count = match c.opt_tensor(7)? {
         Some(mask) => {
             let mask = cx.b.cast(mask, DType::I32);

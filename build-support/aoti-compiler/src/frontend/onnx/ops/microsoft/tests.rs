@@ -190,3 +190,66 @@ fn gates_are_limited() {
     // 2 * 0.5 * (-2 + 1).
     near(&model.numbers(), &[-1.0, 0.0]);
 }
+
+#[test]
+fn tables_of_embeddings_are_what_their_numbers_stand_for() {
+    let row = |numbers: &[u8]| Tensor::from_u8(&[1, 2], numbers);
+    let list = |numbers: &[u8]| Tensor::from_u8(&[2], numbers);
+    let operands = [
+        ["ids", "", "words", "places", "", "gamma", "beta", ""],
+        ["half", "half", "", "half", "half", "ten", "ten", ""],
+    ];
+    let model = Model::new(17)
+        .constant("ids", &Tensor::from_i64(&[1, 1], &[0]))
+        .constant("words", &row(&[12, 14]))
+        .constant("places", &row(&[10, 12]))
+        .constant("gamma", &list(&[14, 14]))
+        .constant("beta", &list(&[10, 12]))
+        .constant("half", &number(0.5))
+        .constant("ten", &Tensor::from_u8(&[], &[10]));
+    let inputs = [operands.concat().as_slice(), &["ten", "ten"]].concat();
+    near(&model.of_one("com.microsoft::QEmbedLayerNormalization", &inputs, &[]), &[-2.0, 3.0]);
+}
+
+#[test]
+fn rows_are_gated_scaled_and_compared() {
+    let x = Model::new(17).input("x", Tensor::from_f32(&[1, 2], &[3.0, 4.0]));
+    let gated = x
+        .clone()
+        .constant("scale", &Tensor::from_f32(&[2], &[1.0, 2.0]))
+        .constant("gate", &Tensor::from_f32(&[1, 2], &[0.0, 0.0]));
+    let attributes = [text("activation", "sigmoid"), float("epsilon", 0.0)];
+    let found = gated.of_one("com.microsoft::GatedRMSNorm", &["x", "scale", "gate"], &attributes);
+    near(&found, &[0.424_264, 1.131_371]);
+    let scaled = x.of_one("com.microsoft::ScaledSiLU", &["x"], &[float("alpha", 0.5)]);
+    near(&scaled, &[1.226_361, 1.761_594]);
+    let other = x.constant("other", &Tensor::from_f32(&[2, 2], &[0.0, 0.0, 3.0, 5.0]));
+    let far = other.of_one("com.microsoft::CDist", &["x", "other"], &[text("metric", "euclidean")]);
+    near(&far, &[5.0, 1.0]);
+}
+
+#[test]
+fn a_decoder_asks_with_one_query() {
+    let model = Model::new(17)
+        .input("q", Tensor::from_f32(&[1, 1, 2], &[1.0, 0.0]))
+        .constant("k", &Tensor::from_f32(&[1, 1, 2, 2], &[1.0, 0.0, 0.0, 1.0]))
+        .constant("v", &Tensor::from_f32(&[1, 1, 2, 2], &[1.0, 2.0, 3.0, 4.0]));
+    let found = model.of_one(
+        "com.microsoft::DecoderMaskedMultiHeadAttention",
+        &["q", "k", "v"],
+        &[int("num_heads", 1), float("scale", 1.0)],
+    );
+    near(&found, &[1.537_883, 2.537_883]);
+}
+
+/// Operators of ONNX Runtime's that the standard has too, in the form of the standard.
+#[test]
+fn what_the_standard_has_is_the_same() {
+    let model = Model::new(9)
+        .input("x", Tensor::from_f32(&[2, 2], &[2.0, 0.0, 0.0, 4.0]))
+        .constant("amounts", &Tensor::from_i64(&[4], &[0, 1, 0, 0]))
+        .constant("fill", &Tensor::from_f32(&[1], &[9.0]));
+    let padded = model.of_one("com.microsoft::Pad", &["x", "amounts", "fill"], &[]);
+    near(&padded, &[9.0, 2.0, 0.0, 9.0, 0.0, 4.0]);
+    near(&model.of_one("com.microsoft::Inverse", &["x"], &[]), &[0.5, 0.0, 0.0, 0.25]);
+}

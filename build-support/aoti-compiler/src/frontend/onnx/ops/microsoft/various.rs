@@ -12,14 +12,19 @@ use crate::graph::{Coord, ValueId};
 use crate::symbolic::Expr;
 
 operators! { "com.microsoft";
+    "CDist" => distances,
     "CausalConvWithState" => causal_convolution,
     "ExpandDims" => expand_dims,
     "GatherND" => |cx, c| one(standard(cx, c, "GatherND", c.inputs.clone())?),
+    "GridSample" => as_standard,
     "Inverse" => |cx, c| {
-        let x = c.tensor(0)?;
+        let x = cx.square(c.tensor(0)?)?;
         one(cx.matrix_inverse(x)?)
     },
     "LinearAttention" => linear_attention,
+    // Its operands are those of the standard from version 11 on.
+    "Pad" => |cx, c| as_standard(cx, &Call { node: c.node, version: 11, inputs: c.inputs.clone() }),
+    "Range" => as_standard,
     "RelativePositionBias" => relative_position_bias,
     "SwiGLU" => swiglu,
     "Trilu" => |cx, c| one(standard(cx, c, "Trilu", c.inputs.clone())?),
@@ -31,6 +36,22 @@ fn as_standard(cx: &mut Onnx, c: &Call) -> Rule {
     let name = c.node.op_type();
     let operator = find("", name).ok_or_else(|| malformed(format!("`{name}` has no rule")))?;
     (operator.run)(cx, c)
+}
+
+/// Of each row of one matrix from each of another.
+fn distances(cx: &mut Onnx, c: &Call) -> Rule {
+    let (a, b) = (cx.b.unsqueeze(c.tensor(0)?, 1)?, cx.b.unsqueeze(c.tensor(1)?, 0)?);
+    let dtype = cx.b.dtype(a);
+    let squares = cx.apply([a, b], dtype.compute(), |[a, b]| {
+        let apart = a - b;
+        &apart * &apart
+    })?;
+    let total = cx.sum(squares, &[2], false)?;
+    one(match c.text("metric", "sqeuclidean")? {
+        "sqeuclidean" => cx.b.cast(total, dtype),
+        "euclidean" => cx.apply([total], dtype, |[total]| total.sqrt())?,
+        other => return Err(unsupported(format!("the metric `{other}`"))),
+    })
 }
 
 fn causal_convolution(cx: &mut Onnx, c: &Call) -> Rule {

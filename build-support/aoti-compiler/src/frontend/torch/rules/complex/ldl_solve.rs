@@ -85,8 +85,8 @@ impl Blocks {
                     [rows, rows + 1].map(|axis| Formula::from(cx.b.index(Expr::axis(axis), &shape)));
                 let end = Formula::from(cx.b.index(shape[rows].clone(), &[]));
                 let step = Formula::from(step);
-                let is_row = pivot.gt(&step).and(pivot.le(end));
-                let other = is_row.select(pivot - 1.0, &step);
+                let is_local = pivot.gt(&step).and(pivot.le(end));
+                let other = is_local.select(pivot - 1.0, &step);
                 let from = row.equals(&step).select(&other, row.equals(&other).select(&step, &row));
                 let from = place.lt(step - is_second).select(from, &row);
                 let from = cx.formula(DType::I64, &from)?;
