@@ -139,7 +139,7 @@ impl Toolchains {
         let fitting = || self.definitions.iter().filter(|one| one.declares(Device::Cpu, target));
         let names = self.environment.distribution();
         let own = fitting().find_map(|one| names.iter().find_map(|name| one.install.get(name)));
-        own.or_else(|| fitting().filter_map(|one| one.install.get("any")).last()).cloned()
+        own.or_else(|| fitting().filter_map(|one| one.install.get("any")).next_back()).cloned()
     }
 }
 

@@ -69,8 +69,7 @@ fn told(most: Level) -> Vec<String> {
         let x = TensorView::new(&[1.0f32; 6], &[2, 3]).unwrap();
         model.run(&[x.erase()], &mut [&mut y], None, &mut Workspace::new(), &Inline).unwrap();
     });
-    let told = lines.lock().unwrap().clone();
-    told
+    lines.lock().unwrap().clone()
 }
 
 #[test]
