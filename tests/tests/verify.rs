@@ -30,7 +30,7 @@ exec c++ \"$@\"
 fn of_lines(text: &str) -> BTreeMap<String, Value> {
     let lines = text.lines().filter(|line| line.starts_with('{'));
     let values = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let cases = values.filter(|value| value["reason"] == "aoti-case");
+    let cases = values.filter(|value| value["reason"] == "case");
     cases.map(|value| (value["name"].as_str().unwrap().to_owned(), value)).collect()
 }
 
@@ -81,7 +81,7 @@ fn lines_have_the_documented_keys() {
     for case in cases.values() {
         let keys: Vec<&str> = case.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, KEYS);
-        assert_eq!((&case["reason"], &case["format"]), (&"aoti-case".into(), &"aoti".into()));
+        assert_eq!((&case["reason"], &case["format"]), (&"case".into(), &"aoti".into()));
     }
     for key in ["max_abs", "max_rel", "compile_ms", "run_us"] {
         assert!(cases["good"][key].is_number() && cases["broken"][key].is_null(), "{key}");

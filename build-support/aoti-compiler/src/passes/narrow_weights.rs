@@ -225,8 +225,8 @@ mod tests {
         let x =
             Tensor::new(DType::F32, sizes, numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
         let x = crate::interpret::cast(&x.expect("the data fit"), ty.dtype);
-        let [own, other] =
-            [graph, &result].map(|graph| evaluate(graph, &[x.clone()]).expect("it runs")[0].to_f64());
+        let [own, other] = [graph, &result]
+            .map(|graph| evaluate(graph, std::slice::from_ref(&x)).expect("it runs")[0].to_f64());
         let largest = own.iter().fold(0.0f64, |most, number| most.max(number.abs()));
         let apart = own.iter().zip(&other).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
         (run, apart / largest)

@@ -79,7 +79,7 @@ impl Outcome {
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "reason": "aoti-case",
+            "reason": "case",
             "name": self.name,
             "format": self.format,
             "status": self.status.as_str(),

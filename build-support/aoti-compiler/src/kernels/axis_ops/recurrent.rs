@@ -48,7 +48,7 @@ const MANY_ROWS: i64 = 1024;
 
 /// How a layer is shared out: what `RecurrentShares` of the header has.
 #[derive(Clone, Copy)]
-struct Shares {
+struct Partition {
     /// Blocks of a cluster.
     blocks: i64,
     /// Rows of the weights that a warp has.
@@ -62,8 +62,8 @@ struct Shares {
     chunks: i64,
 }
 
-impl Shares {
-    fn of_blocks(own: &Recurrent, rows: i64, blocks: i64) -> Shares {
+impl Partition {
+    fn of_blocks(own: &Recurrent, rows: i64, blocks: i64) -> Partition {
         let gates = own.cell.gates();
         let places = if gates == 3 { 4 } else { gates };
         let least = pieces(pieces(own.hidden, blocks), THREADS / WARP);
@@ -77,14 +77,14 @@ impl Shares {
         };
         let chunks = pieces(own.hidden, WARP * width);
         let sums = at_once * rows * places;
-        Shares { blocks, weights: groups * at_once * gates, groups, sums, width, chunks }
+        Partition { blocks, weights: groups * at_once * gates, groups, sums, width, chunks }
     }
 
     /// As few blocks as leave room for the weights of each.
-    fn of(own: &Recurrent, rows: i64) -> Shares {
+    fn of(own: &Recurrent, rows: i64) -> Partition {
         let mut blocks = 1;
         loop {
-            let shares = Shares::of_blocks(own, rows, blocks);
+            let shares = Partition::of_blocks(own, rows, blocks);
             if shares.weights * shares.chunks * shares.width <= FEW_WEIGHTS || blocks == MOST_BLOCKS {
                 return shares;
             }
@@ -138,7 +138,7 @@ pub(crate) fn is_taken(
     let is_sequence = steps.as_int().is_none_or(|steps| steps > 1);
     let is_small = batch.as_int().is_none_or(|batch| batch < MANY_ROWS);
     let rows = rows_of(own, batch, ranges);
-    let shares = Shares::of(own, rows);
+    let shares = Partition::of(own, rows);
     let (weights, states) = shares.shared_bytes(own, rows, dtype);
     let fits = states <= target.shared_bytes && weights + states <= target.max_shared_bytes;
     is_sequence && is_small && fits && shares.blocks <= target.cluster_blocks
@@ -155,7 +155,7 @@ fn rows_of(own: &Recurrent, batch: &Expr, ranges: &dyn Ranges) -> i64 {
     let batch = batch.interval(ranges).max.max(1);
     let fits = |rows: &i64| {
         let clusters = own.directions.count() * pieces(batch, *rows);
-        clusters * Shares::of(own, *rows).blocks <= AT_ONCE
+        clusters * Partition::of(own, *rows).blocks <= AT_ONCE
     };
     ROWS.into_iter().find(fits).unwrap_or(ROWS[ROWS.len() - 1])
 }
@@ -166,7 +166,7 @@ fn block(rows: &AxisKernel, ranges: &dyn Ranges) -> RowBlock {
 
 fn launches(rows: &AxisKernel, block: RowBlock) -> Launches {
     let own = layer(rows);
-    let shares = Shares::of(own, block.rows);
+    let shares = Partition::of(own, block.rows);
     let each = shares.blocks * own.directions.count();
     let clusters = rows.outer.ceil_div(&Expr::int(block.rows), &NoRanges);
     let grid = &clusters.minimum(&Expr::int(MAX_BLOCKS / each)) * each;
@@ -193,7 +193,7 @@ fn call(rows: &AxisKernel, block: RowBlock) -> Call<Operand> {
         Cell::Tanh => "Cell::kTanh",
         Cell::Relu => "Cell::kRelu",
     };
-    let shares = Shares::of(own, block.rows);
+    let shares = Partition::of(own, block.rows);
     Call::new("recurrent_layer", operands).with([
         Parameter::Element,
         cell.into(),

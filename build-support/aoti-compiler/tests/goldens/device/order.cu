@@ -78,31 +78,11 @@ AOTI_KERNEL(128) k_short(Run run, const f16 *in0, f16 *__restrict__ out0, i64 *_
 }
 AOTI_KERNEL_END(k_short)
 
-AOTI_KERNEL(128) k_sort(Run run, const f16 *in0, f16 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(1024) k_only(Run run, const f16 *in0, f16 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  sort_runs<128, 16, f16, false>(in0, NoPlaces{}, out0, out1, 300, 20, 1, 20, 11);
+  select_rows<1024, f16, false>(in0, out0, out1, 300, 20, 1, 10);
   let_next_kernel_come();
-}
-AOTI_KERNEL_END(k_sort)
-
-AOTI_KERNEL(256) k_only(Run run, const f16 *in0, const i64 *in1, f16 *__restrict__ out0, i64 *__restrict__ out1) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  constexpr Team<1, 256, false> team{};
-  const i32 units = 300;
-  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
-    const i32 i0 = unit * 1;
-    with_lanes<1>(i0, i32(300), [&](auto lanes) {
-      constexpr Slot<0> slot{};
-      (void)slot;
-      const auto stage0_t0 = load_every<11>(lanes, in0 + (11 * i0 + 2));
-      const auto stage0_t1 = load_every<11>(lanes, in1 + (11 * i0));
-      store(lanes, out0 + i0, stage0_t0);
-      store(lanes, out1 + i0, stage0_t1);
-    });
-  }
 }
 AOTI_KERNEL_END(k_only)
 

@@ -30,7 +30,7 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, const i64 *in1
   let_next_kernel_come();
   begin_kernel();
   u32 *const counts = (u32 *)(scratch + (200000));
-  u32 *const totals = (u32 *)(scratch + (203072));
+  u32 *const totals = (u32 *)(scratch + (212288));
   const auto key = [&](i32 update) {
     const i32 i0 = update;
     (void)i0;
@@ -38,7 +38,7 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, const i64 *in1
     const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 700, 0);
     return u32(lane(stage0_t1, 0));
   };
-  count_digits(counts, i32(5000), 0, key);
+  count_digits<10>(counts, i32(5000), 0, key);
 }
 AOTI_KERNEL_END(k_sorted)
 
@@ -46,7 +46,7 @@ AOTI_KERNEL(256) k_sorted_2(Run run, char *scratch, const f32 *in0, const i64 *i
   (void)run;
   begin_kernel();
   u32 *const counts = (u32 *)(scratch + (200000));
-  u32 *const totals = (u32 *)(scratch + (203072));
+  u32 *const totals = (u32 *)(scratch + (212288));
   sum_digits(counts, totals, i32(5000));
   let_next_kernel_come();
 }
@@ -57,7 +57,7 @@ AOTI_KERNEL(256) k_sorted_3(Run run, char *scratch, const f32 *in0, const i64 *i
   let_next_kernel_come();
   begin_kernel();
   u32 *const counts = (u32 *)(scratch + (200000));
-  u32 *const totals = (u32 *)(scratch + (203072));
+  u32 *const totals = (u32 *)(scratch + (212288));
   const auto key = [&](i32 update) {
     const i32 i0 = update;
     (void)i0;
@@ -68,44 +68,15 @@ AOTI_KERNEL(256) k_sorted_3(Run run, char *scratch, const f32 *in0, const i64 *i
   u32 *const keys0 = (u32 *)(scratch + (0));
   u32 *const order0 = (u32 *)(scratch + (20000));
   const auto order = [&](i32 i) { return u32(i); };
-  place_updates(keys0, order0, counts, totals, i32(5000), 0, key, order);
+  place_updates<10>(keys0, order0, counts, totals, i32(5000), 0, key, order);
 }
 AOTI_KERNEL_END(k_sorted_3)
 
 AOTI_KERNEL(256) k_sorted_4(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
-  let_next_kernel_come();
   begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (200000));
-  u32 *const totals = (u32 *)(scratch + (203072));
   u32 *const keys0 = (u32 *)(scratch + (0));
   u32 *const order0 = (u32 *)(scratch + (20000));
-  const auto key = [&](i32 i) { return keys0[i]; };
-  count_digits(counts, i32(5000), 8, key);
-}
-AOTI_KERNEL_END(k_sorted_4)
-
-AOTI_KERNEL(256) k_sorted_5(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  u32 *const counts = (u32 *)(scratch + (200000));
-  u32 *const totals = (u32 *)(scratch + (203072));
-  u32 *const keys0 = (u32 *)(scratch + (0));
-  u32 *const order0 = (u32 *)(scratch + (20000));
-  const auto key = [&](i32 i) { return keys0[i]; };
-  u32 *const keys1 = (u32 *)(scratch + (204096));
-  u32 *const order1 = (u32 *)(scratch + (224096));
-  const auto order = [&](i32 i) { return order0[i]; };
-  place_updates(keys1, order1, counts, totals, i32(5000), 8, key, order);
-}
-AOTI_KERNEL_END(k_sorted_5)
-
-AOTI_KERNEL(256) k_sorted_6(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
-  (void)run;
-  begin_kernel();
-  u32 *const keys1 = (u32 *)(scratch + (204096));
-  u32 *const order1 = (u32 *)(scratch + (224096));
   Held<f64, 2> *const parts = (Held<f64, 2> *)(scratch + (40000));
   const auto value = [&](auto lanes, i32 update, i32 column, auto &accumulator0) {
     (void)update, (void)column;
@@ -124,16 +95,16 @@ AOTI_KERNEL(256) k_sorted_6(Run run, char *scratch, const f32 *in0, const i64 *i
     (void)i1;
     return aligned<16>(out + (i32(key) * (16) + (i1)));
   };
-  merge_pieces<8, 2, Added>(out0, parts, keys1, order1, i32(5000), i32(8), value, at);
+  merge_pieces<8, 2, Added>(out0, parts, keys0, order0, i32(5000), i32(8), value, at);
   let_next_kernel_come();
 }
-AOTI_KERNEL_END(k_sorted_6)
+AOTI_KERNEL_END(k_sorted_4)
 
-AOTI_KERNEL(256) k_sorted_7(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
+AOTI_KERNEL(256) k_sorted_5(Run run, char *scratch, const f32 *in0, const i64 *in1, f64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  u32 *const keys1 = (u32 *)(scratch + (204096));
-  u32 *const order1 = (u32 *)(scratch + (224096));
+  u32 *const keys0 = (u32 *)(scratch + (0));
+  u32 *const order0 = (u32 *)(scratch + (20000));
   Held<f64, 2> *const parts = (Held<f64, 2> *)(scratch + (40000));
   const auto at = [&](f64 *out, u32 key, i32 column) {
     (void)key, (void)column;
@@ -141,11 +112,11 @@ AOTI_KERNEL(256) k_sorted_7(Run run, char *scratch, const f32 *in0, const i64 *i
     (void)i1;
     return aligned<16>(out + (i32(key) * (16) + (i1)));
   };
-  (void)order1;
-  merge_parts<8, 2, Added>(out0, parts, keys1, i32(5000), i32(8), at);
+  (void)order0;
+  merge_parts<8, 2, Added>(out0, parts, keys0, i32(5000), i32(8), at);
   let_next_kernel_come();
 }
-AOTI_KERNEL_END(k_sorted_7)
+AOTI_KERNEL_END(k_sorted_5)
 
 AOTI_KERNEL(256) k_fixed(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
