@@ -20,6 +20,9 @@ const SIDE_BY_SIDE: i64 = 32;
 const ALONE: i64 = 16;
 /// The same where neighbouring threads do not read side by side.
 const SHORT: i64 = 4;
+/// Inner positions up to which one thread does them alone where those of neighbouring threads overlap, which are so far apart.
+const WINDOW: i64 = 256;
+const NEAR: i64 = 8;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
 const MANY: i64 = 1 << 17;
 /// Rows beyond this many bytes for a block are kept in device memory.
@@ -161,7 +164,11 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
     if has_rows && inner <= (if by_columns { ALONE } else { SHORT }) && positions >= MANY {
         return plain(1, BLOCK / 2, Along::Outer, 1);
     }
-    if !has_rows && (inner <= ALONE || (by_columns && inner <= 64) || (by_columns && positions >= MANY)) {
+    let of_windows =
+        positions >= MANY && inner <= WINDOW && nest.stages.iter().all(|own| is_window(own, last));
+    if !has_rows
+        && (inner <= ALONE || of_windows || (by_columns && inner <= 64) || (by_columns && positions >= MANY))
+    {
         let lanes = if by_columns && positions >= MANY { lanes(4) } else { 1 };
         return plain(1, BLOCK / 2, Along::Outer, lanes);
     }
@@ -175,6 +182,18 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         return Teams { across: true, ..plain(team, SIDE_BY_SIDE, Along::Outer, lanes) };
     }
     in_team(program, nest, has_rows, positions)
+}
+
+/// Whether what neighbouring positions read along the inner axes overlaps or lies side by side, a few elements further each.
+fn is_window(stage: &Stage, last: &Axis) -> bool {
+    let Some(inner) = stage.axes.last() else { return true };
+    let step = |access: &Access, axis: &Axis| access.offset.affine_in(axis.symbol)?.0.as_int();
+    stage.loads().all(|(access, _)| match (step(access, last), step(access, inner)) {
+        (Some(outer @ 0..=NEAR), Some(step)) => {
+            inner.extent.as_int().is_some_and(|extent| outer <= step.saturating_mul(extent))
+        }
+        _ => false,
+    })
 }
 
 /// The outer axis along which something is read that is written along the last, and how many elements to read at once.
