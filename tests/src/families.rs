@@ -203,7 +203,7 @@ impl Case {
             (Err(message), None) => vec![format!("{}: {message}", self.name)],
             (Ok(_), Some(what)) => vec![format!("{}: not refused: {what}", self.name)],
             (Err(message), Some(_))
-                if message.contains("out of range") || message.contains("outside its") =>
+                if message.contains("out of range") || message.contains(" is outside ") =>
             {
                 Vec::new()
             }

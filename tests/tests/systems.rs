@@ -87,7 +87,7 @@ fn vectors_of_risc_v_are_used_where_the_processor_has_them() {
     }
     let target = "riscv64gc-unknown-linux-gnu";
     let project = Project::new("");
-    scaled(&project, "scaled", models::SCALED, &[1.0, 2.0, 3.0]);
+    digits(&project);
     let verify = |runner: &str| {
         let arguments = ["verify", "cases", "--timeout", "300", "--target", target, "--level", "rv64gcv"];
         Ended::of(&mut project.aoti(&[&arguments[..], &["--toolchain", "zig", "--runner", runner]].concat()))

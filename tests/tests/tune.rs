@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const MODEL: &str = "\
 graph \"two\" {
   origin o0 = \"\" \"\" \"\"
-  const c0 \"a\": f32[64, 96] = splat 0.25
-  const c1 \"b\": f32[96, 32] = splat 0.125
+  const c0 \"a\": f32[64, 96] = splat 0.25006103515625
+  const c1 \"b\": f32[96, 32] = splat 0.125030517578125
   input %0 \"x\": f32[20, 64]
   %1: f32[64, 96] = constant c0
   %2: f32[20, 96] = matmul %0, %1
@@ -256,7 +256,7 @@ fn two_at_once_lose_nothing() {
 const HEAVY: &str = "\
 graph \"heavy\" {
   origin o0 = \"\" \"\" \"\"
-  const c0 \"a\": f32[64, 96] = splat 0.25
+  const c0 \"a\": f32[64, 96] = splat 0.25006103515625
   input %0 \"x\": f32[20, 64]
   %1: f32[64, 96] = constant c0
   %2: f32[20, 96] = matmul %0, %1
@@ -455,7 +455,7 @@ const DYNAMIC: &str = "\
 graph \"rows\" {
   symbol s0 \"rows\" in 1..512 from input 0 axis 0
   origin o0 = \"\" \"\" \"\"
-  const c0 \"a\": f32[64, 96] = splat 0.25
+  const c0 \"a\": f32[64, 96] = splat 0.25006103515625
   input %0 \"x\": f32[s0, 64]
   %1: f32[64, 96] = constant c0
   %2: f32[s0, 96] = matmul %0, %1

@@ -102,7 +102,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<f64>, Failure> {
     let text = std::str::from_utf8(&text).map_err(|_| refuse("it is no text"))?;
     let mut lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let found = lines.find(|line| line["reason"] == "aoti-bench");
-    let found = found.ok_or_else(|| refuse("no object has the reason `bench`"))?;
+    let found = found.ok_or_else(|| refuse("no object has the reason `aoti-bench`"))?;
     let parts = found["us_parts"].as_array().ok_or_else(|| refuse("it has no `us_parts`"))?;
     let parts: Vec<f64> =
         parts.iter().filter_map(Value::as_f64).filter(|us| us.is_finite() && *us > 0.0).collect();
@@ -152,14 +152,14 @@ mod tests {
         for (text, reason) in [
             ("", "no object"),
             ("{}", "no object"),
-            ("{\"reason\": \"bench\"}", "us_parts"),
-            ("{\"reason\": \"bench\", \"us_parts\": [\"x\", -1]}", "no times"),
+            ("{\"reason\": \"aoti-bench\"}", "us_parts"),
+            ("{\"reason\": \"aoti-bench\", \"us_parts\": [\"x\", -1]}", "no times"),
         ] {
             std::fs::write(&path, text).unwrap();
             let Err(Failure::User(said)) = read(&path) else { panic!("{text}") };
             assert!(said.contains(reason), "{said}");
         }
-        std::fs::write(&path, "talk\n{\"reason\": \"bench\", \"us_parts\": [1.5, 2.0]}\n").unwrap();
+        std::fs::write(&path, "talk\n{\"reason\": \"aoti-bench\", \"us_parts\": [1.5, 2.0]}\n").unwrap();
         assert_eq!(read(&path).unwrap(), [1.5, 2.0]);
     }
 }
