@@ -14,7 +14,7 @@ use std::process::Command;
 const ROWS: usize = 400;
 const DEPTH: usize = 64;
 /// The weights of the models, which no 16-bit type has: those that one has are multiplied from it.
-const WEIGHT: f32 = 0.250_061_035_156_25;
+const WEIGHT: f32 = 0.25 + 1.0 / 16_384.0;
 
 /// A product of weights with something after it.
 const MODEL: &str = "\
