@@ -55,7 +55,7 @@ constexpr int power_of_two_from(int n) { return n <= 1 ? 1 : 2 * power_of_two_fr
 constexpr int pieces(int n, int size) { return (n + size - 1) / size; }
 
 // How the hidden units are shared out.
-template <Cell Kind, int Units, int Blocks, int Rows> struct RecurrentShares {
+template <Cell Kind, int Units, int Blocks, int Rows> struct RecurrentPartition {
   static constexpr int kWarps = kRecurrentThreads / 32;
   // Gates, and the same as a power of two.
   static constexpr int kGates = Kind == Cell::kLstm ? 4 : Kind == Cell::kGru ? 3 : 1, kPlaces = kGates == 3 ? 4 : kGates;
@@ -83,12 +83,12 @@ template <class T> struct RecurrentLayer {
 
 // The units of one block, in one direction. `Held` chunks of the weights are in registers, the others in `shared`.
 template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool BatchFirst> struct RecurrentBlock {
-  using Shares = RecurrentShares<Kind, Units, Blocks, Rows>;
+  using Partition = RecurrentPartition<Kind, Units, Blocks, Rows>;
   using C = Cluster<Blocks>;
   // Whether blocks are a cluster; else this one has the units of all.
   static constexpr bool kIsCluster = C::kParts == Blocks;
-  static constexpr int kParts = kIsCluster ? 1 : Blocks, kGroups = Shares::kGroups, kGates = Shares::kGates;
-  static constexpr int kHeld = kIsCluster ? Held : 0, kWidth = Shares::kWidth, kOnes = Shares::kAtOnce * kGates;
+  static constexpr int kParts = kIsCluster ? 1 : Blocks, kGroups = Partition::kGroups, kGates = Partition::kGates;
+  static constexpr int kHeld = kIsCluster ? Held : 0, kWidth = Partition::kWidth, kOnes = Partition::kAtOnce * kGates;
 
   // Weights of neighbouring columns.
   struct alignas(kWidth * sizeof(T)) Neighbours {
@@ -110,8 +110,8 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
 
   // The unit that is number `at` of this warp, of the units of a block.
   AOTI_INLINE int unit_of(int block, int at) const {
-    const int own = warp * Shares::kOfWarp + at, unit = block * Shares::kOfBlock + own;
-    return own < Shares::kOfBlock && unit < Units ? unit : -1;
+    const int own = warp * Partition::kOfWarp + at, unit = block * Partition::kOfBlock + own;
+    return own < Partition::kOfBlock && unit < Units ? unit : -1;
   }
   // Neighbouring weights of a gate of a unit.
   AOTI_INLINE Neighbours weights_at(int block, int row, int chunk) const {
@@ -125,7 +125,7 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
   }
   AOTI_INLINE int column_of(int chunk, int e) const { return (chunk * 32 + lane) * kWidth + e; }
   AOTI_INLINE Neighbours *shared_at(int row, int chunk) const {
-    return shared + (row * (Shares::kChunks - kHeld) + chunk - kHeld) * kRecurrentThreads + thread_index();
+    return shared + (row * (Partition::kChunks - kHeld) + chunk - kHeld) * kRecurrentThreads + thread_index();
   }
 
   AOTI_INLINE void hold_weights() {
@@ -133,7 +133,7 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
       AOTI_UNROLL_TIMES(256)
       for (int row = 0; row < kGroups * kOnes; ++row) {
         AOTI_UNROLL_TIMES(32)
-        for (int chunk = 0; chunk < Shares::kChunks; ++chunk) {
+        for (int chunk = 0; chunk < Partition::kChunks; ++chunk) {
           const Neighbours own = weights_at(C::rank(), row, chunk);
           if (chunk < kHeld) {
             AOTI_UNROLL_TIMES(4)
@@ -147,32 +147,32 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
   }
 
   // Adds what a chunk of the state gives to the sums of a group.
-  template <int Chunk> AOTI_INLINE void add_held(int group, const f32 (&x)[Rows][kWidth], f32 (&sums)[Shares::kSums]) const {
+  template <int Chunk> AOTI_INLINE void add_held(int group, const f32 (&x)[Rows][kWidth], f32 (&sums)[Partition::kSums]) const {
     AOTI_UNROLL_TIMES(32)
     for (int own = 0; own < kOnes; ++own) {
       AOTI_UNROLL_TIMES(8)
       for (int r = 0; r < Rows; ++r) {
-        f32 &sum = sums[(own / kGates * Rows + r) * Shares::kPlaces + own % kGates];
+        f32 &sum = sums[(own / kGates * Rows + r) * Partition::kPlaces + own % kGates];
         AOTI_UNROLL_TIMES(4)
         for (int e = 0; e < kWidth; ++e)
           sum = scalar_fma(held[((group * kOnes + own) * kHeld + Chunk) * kWidth + e], x[r][e], sum);
       }
     }
   }
-  AOTI_INLINE void add_read(int block, int group, int chunk, const f32 (&x)[Rows][kWidth], f32 (&sums)[Shares::kSums]) const {
+  AOTI_INLINE void add_read(int block, int group, int chunk, const f32 (&x)[Rows][kWidth], f32 (&sums)[Partition::kSums]) const {
     AOTI_UNROLL_TIMES(32)
     for (int own = 0; own < kOnes; ++own) {
       const int row = group * kOnes + own;
       const Neighbours weights = kIsCluster ? *shared_at(row, chunk) : weights_at(block, row, chunk);
       AOTI_UNROLL_TIMES(8)
       for (int r = 0; r < Rows; ++r) {
-        f32 &sum = sums[(own / kGates * Rows + r) * Shares::kPlaces + own % kGates];
+        f32 &sum = sums[(own / kGates * Rows + r) * Partition::kPlaces + own % kGates];
         AOTI_UNROLL_TIMES(4)
         for (int e = 0; e < kWidth; ++e) sum = scalar_fma(widen<f32>(weights.elements[e]), x[r][e], sum);
       }
     }
   }
-  template <int Chunk> AOTI_INLINE void add_all_held(int group, const f32 *state, f32 (&sums)[Shares::kSums]) const {
+  template <int Chunk> AOTI_INLINE void add_all_held(int group, const f32 *state, f32 (&sums)[Partition::kSums]) const {
     if constexpr (Chunk < kHeld) {
       f32 x[Rows][kWidth];
       read_state(state, Chunk, x);
@@ -183,7 +183,7 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
   AOTI_INLINE void read_state(const f32 *state, int chunk, f32 (&x)[Rows][kWidth]) const {
     AOTI_UNROLL_TIMES(8)
     for (int r = 0; r < Rows; ++r) {
-      const auto own = *(const States *)(state + r * Shares::kColumns + column_of(chunk, 0));
+      const auto own = *(const States *)(state + r * Partition::kColumns + column_of(chunk, 0));
       AOTI_UNROLL_TIMES(4)
       for (int e = 0; e < kWidth; ++e) x[r][e] = own.elements[e];
     }
@@ -191,12 +191,12 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
 
   // The sum of number `lane / kSameSum` of a group: a gate of a row of a unit.
   AOTI_INLINE f32 sum_of(int block, int group, const f32 *state) const {
-    f32 sums[Shares::kSums];
+    f32 sums[Partition::kSums];
     AOTI_UNROLL_TIMES(32)
-    for (int i = 0; i < Shares::kSums; ++i) sums[i] = 0.0f;
+    for (int i = 0; i < Partition::kSums; ++i) sums[i] = 0.0f;
     add_all_held<0>(group, state, sums);
     AOTI_UNROLL_TIMES(2)
-    for (int chunk = kHeld; chunk < Shares::kChunks; ++chunk) {
+    for (int chunk = kHeld; chunk < Partition::kChunks; ++chunk) {
       f32 x[Rows][kWidth];
       read_state(state, chunk, x);
       add_read(block, group, chunk, x, sums);
@@ -223,7 +223,7 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
   }
   // The next hidden state of a unit, and of its memory, where gate `i` is in lane `first + i * kSameSum`.
   static AOTI_INLINE f32 joined(int first, f32 gate, f32 x, f32 old, f32 &memory) {
-    const auto of = [&](f32 own, int number) { return shuffle(own, first + number * Shares::kSameSum); };
+    const auto of = [&](f32 own, int number) { return shuffle(own, first + number * Partition::kSameSum); };
     if constexpr (Kind == Cell::kLstm) {
       const f32 input = of(gate, 0), forget = of(gate, 1), candidate = of(gate, 2), output = of(gate, 3);
       memory = rounded(scalar_fma(forget, memory, input * candidate));
@@ -239,14 +239,14 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
   static AOTI_INLINE f32 rounded(f32 x) { return widen<f32>(element_of<T>(x)); }
 
   // Some rows of the batch, from the first step to the last.
-  AOTI_INLINE void run(i64 first, f32 (*states)[Rows * Shares::kColumns]) const {
+  AOTI_INLINE void run(i64 first, f32 (*states)[Rows * Partition::kColumns]) const {
     constexpr int all = kParts * kGroups;
-    const int pair = lane / Shares::kSameUnit, r = pair % Rows, place = lane % Shares::kSameUnit;
-    const int gate = lane / Shares::kSameSum % Shares::kPlaces, first_gate = pair * Shares::kSameUnit;
+    const int pair = lane / Partition::kSameUnit, r = pair % Rows, place = lane % Partition::kSameUnit;
+    const int gate = lane / Partition::kSameSum % Partition::kPlaces, first_gate = pair * Partition::kSameUnit;
     const i64 row = first + r;
     const bool is_row = row < layer.batch, is_gate = gate < kGates;
     const auto block_of = [&](int i) { return kIsCluster ? C::rank() : i / kGroups; };
-    const auto unit_at = [&](int i) { return unit_of(block_of(i), i % kGroups * Shares::kAtOnce + pair / Rows); };
+    const auto unit_at = [&](int i) { return unit_of(block_of(i), i % kGroups * Partition::kAtOnce + pair / Rows); };
     // What the batch has of one direction begins here, and the gates of a step; from step to step it is so far.
     const i64 own_row = (i64(direction) * layer.batch + row) * Units, width = i64(directions) * Units;
     const i64 place0 = place_of(0, row), step_places = place_of(1, row) - place0;
@@ -260,10 +260,10 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
       bias[i] = layer.bias && unit >= 0 && is_gate ? widen<f32>(layer.bias[(direction * kGates + gate) * Units + unit]) : 0.0f;
       given[i] = is_there && layer.steps > 0 ? widen<f32>(gates[unit]) : 0.0f;
     }
-    for (int i = thread_index(); i < 2 * Rows * Shares::kColumns; i += kRecurrentThreads) {
-      const int column = i % Shares::kColumns;
-      const i64 own = first + i / Shares::kColumns;
-      const bool is_there = i < Rows * Shares::kColumns && layer.hidden && own < layer.batch && column < Units;
+    for (int i = thread_index(); i < 2 * Rows * Partition::kColumns; i += kRecurrentThreads) {
+      const int column = i % Partition::kColumns;
+      const i64 own = first + i / Partition::kColumns;
+      const bool is_there = i < Rows * Partition::kColumns && layer.hidden && own < layer.batch && column < Units;
       states[0][i] = is_there ? widen<f32>(layer.hidden[(i64(direction) * layer.batch + own) * Units + column]) : 0.0f;
     }
     C::meet();
@@ -278,12 +278,12 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
         if (unit >= 0 && is_row && is_gate && step + 1 < layer.steps)
           given[i] = widen<f32>(gates[(step + 1) * step_places * width * kGates + unit]);
         const f32 own = gate_of(gate, x, sum_of(block_of(i), i % kGroups, state) + bias[i]);
-        const f32 old = unit >= 0 ? state[r * Shares::kColumns + unit] : 0.0f;
+        const f32 old = unit >= 0 ? state[r * Partition::kColumns + unit] : 0.0f;
         const f32 hidden = joined(first_gate, own, x, old, memory[i]);
         if (unit < 0 || !is_row) continue;
         AOTI_UNROLL_TIMES(16)
-        for (int block = place; block < C::kParts; block += Shares::kSameUnit)
-          C::put(block, next + r * Shares::kColumns + unit, hidden);
+        for (int block = place; block < C::kParts; block += Partition::kSameUnit)
+          C::put(block, next + r * Partition::kColumns + unit, hidden);
         if (place == 0) layer.all[(place0 + step * step_places) * width + direction * Units + unit] = element_of<T>(hidden);
       }
       C::meet();
@@ -293,7 +293,7 @@ template <class T, Cell Kind, int Units, int Blocks, int Rows, int Held, bool Ba
     for (int i = 0; i < all; ++i) {
       const int unit = unit_at(i);
       if (unit < 0 || !is_row || place != 0) continue;
-      layer.last[own_row + unit] = element_of<T>(state[r * Shares::kColumns + unit]);
+      layer.last[own_row + unit] = element_of<T>(state[r * Partition::kColumns + unit]);
       if constexpr (Kind == Cell::kLstm) layer.last_memory[own_row + unit] = element_of<T>(memory[i]);
     }
     // The states of the next rows are written where these have been read.
@@ -310,7 +310,7 @@ AOTI_INLINE void recurrent_layer(i64 steps, i64 batch, const T *gates, const T *
   using Block = detail::RecurrentBlock<T, Kind, Units, Blocks, Rows, Held, BatchFirst>;
   using C = Cluster<Blocks>;
   if (C::is_idle()) return;
-  alignas(16) AOTI_SHARED f32 states[2][Rows * Block::Shares::kColumns];
+  alignas(16) AOTI_SHARED f32 states[2][Rows * Block::Partition::kColumns];
   AOTI_DYNAMIC_SHARED(weights);
   const int cluster = block_index() / Blocks, clusters = block_count() / Blocks;
   // Each cluster has one direction.

@@ -45,8 +45,10 @@ const FEW_WEIGHTS: i64 = 64;
 const REGISTERS: i64 = 200;
 /// Rows of a batch from which on products of whole matrices at each step take less time.
 const MANY_ROWS: i64 = 1024;
+/// Units of a layer at most.
+const LARGEST: i64 = 1024;
 
-/// How a layer is shared out: what `RecurrentShares` of the header has.
+/// How a layer is shared out: what `RecurrentPartition` of the header has.
 #[derive(Clone, Copy)]
 struct Partition {
     /// Blocks of a cluster.
@@ -143,9 +145,6 @@ pub(crate) fn is_taken(
     let fits = states <= target.shared_bytes && weights + states <= target.max_shared_bytes;
     is_sequence && is_small && fits && shares.blocks <= target.cluster_blocks
 }
-
-/// Units of a layer at most.
-const LARGEST: i64 = 1024;
 
 /// Rows of the batch that a cluster has: as few as leave no more clusters than run at once.
 fn rows_of(own: &Recurrent, batch: &Expr, ranges: &dyn Ranges) -> i64 {
