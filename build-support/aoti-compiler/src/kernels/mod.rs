@@ -106,8 +106,11 @@ impl Algorithm {
                 Target::Gpu(_) => own.gpus.is_some(),
             },
             (Code::AxisOp(own), KernelKind::AxisOp(rows)) => {
-                self == axis_ops::algorithm(&rows.op)
-                    && (own.gpus.is_some() || matches!(target, Target::Cpu(_)))
+                let is_there = match target {
+                    Target::Cpu(_) => own.processors.is_some(),
+                    Target::Gpu(_) => own.gpus.is_some(),
+                };
+                is_there && self == axis_ops::algorithm(&rows.op)
             }
             (Code::Loops(_), KernelKind::Nest(_))
             | (Code::Attention(_), KernelKind::Attention(_))

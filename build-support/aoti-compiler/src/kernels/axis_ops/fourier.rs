@@ -17,7 +17,7 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
             let bytes = Plan::of(fourier(rows), rows.dtype).work() * element_bytes(rows);
             Scratch::of_worker(aligned(&Expr::int(bytes), target))
         },
-        processors: call,
+        processors: Some(call),
         // Products take its place.
         gpus: None,
     }),

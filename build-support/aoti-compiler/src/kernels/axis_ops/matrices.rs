@@ -16,7 +16,7 @@ pub(crate) static MATRICES: Algorithm = Algorithm {
     headers: |_| &["linalg.h"],
     code: kernels::Code::AxisOp(Code {
         scratch: |rows, target| Scratch::of_worker(aligned(&bytes(rows), target)),
-        processors: |rows| call("matrices", rows, [Operand::Name("run.scratch"), Operand::WorkerBytes]),
+        processors: Some(|rows| call("matrices", rows, [Operand::Name("run.scratch"), Operand::WorkerBytes])),
         gpus: Some(OnGpus {
             headers: &["linalg.h"],
             block,

@@ -1,6 +1,5 @@
 //! Operations on whole rows: running reductions, sorting, searches, routines on single matrices, Fourier transforms,
-//! recurrent layers. An
-//! algorithm is a file with a row of [`ALGORITHMS`].
+//! recurrent layers. An algorithm is a file with a row of [`ALGORITHMS`].
 
 mod fourier;
 mod matrices;
@@ -32,9 +31,9 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
 pub(crate) struct Code {
     /// The memory that it needs on processors.
     pub(super) scratch: fn(&AxisKernel, &Target) -> Scratch,
-    /// Its call on processors.
-    pub(super) processors: fn(&AxisKernel) -> Call<Operand>,
-    /// Its part for GPUs.
+    /// Its call on processors, if it is for these.
+    pub(super) processors: Option<fn(&AxisKernel) -> Call<Operand>>,
+    /// Its part for GPUs, if it is for these.
     pub(super) gpus: Option<OnGpus>,
 }
 
@@ -167,7 +166,8 @@ pub(super) fn on_gpu(
 
 /// The call for rows on a processor.
 pub(crate) fn call(algorithm: &'static Algorithm, rows: &AxisKernel) -> Call<Operand> {
-    (code(algorithm).processors)(rows)
+    let call = code(algorithm).processors.expect("kernels of a processor have an algorithm for it");
+    call(rows)
 }
 
 /// What an algorithm does on GPUs.

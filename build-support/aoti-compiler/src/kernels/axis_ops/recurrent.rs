@@ -18,7 +18,8 @@ pub(crate) static RECURRENT: Algorithm = Algorithm {
     headers: |_| &[],
     code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
-        processors: |_| unreachable!("layers are unrolled for processors"),
+        // Layers are unrolled.
+        processors: None,
         gpus: Some(OnGpus {
             headers: &["gpu/recurrent.h"],
             block,

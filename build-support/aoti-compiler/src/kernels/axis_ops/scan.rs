@@ -15,7 +15,7 @@ pub(crate) static SCAN: Algorithm = Algorithm {
     headers: |_| &["scan.h"],
     code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
-        processors: call,
+        processors: Some(call),
         gpus: Some(OnGpus {
             headers: &["rows.h", "gpu/scan.h", "gpu/sort.h"],
             block,

@@ -12,7 +12,7 @@ pub(crate) static SEARCH: Algorithm = Algorithm {
     headers: |_| &["rows.h"],
     code: kernels::Code::AxisOp(Code {
         scratch: no_scratch,
-        processors: call,
+        processors: Some(call),
         gpus: Some(OnGpus {
             headers: &["rows.h", "gpu/scan.h", "gpu/sort.h"],
             block: |_, _| RowBlock::ROW_EACH,

@@ -23,7 +23,7 @@ pub(crate) static SORT: Algorithm = Algorithm {
         scratch: |rows, target| {
             Scratch::of_worker(aligned(&(&rows.length * (2 * item_bytes(rows.dtype))), target))
         },
-        processors: call,
+        processors: Some(call),
         gpus: Some(OnGpus {
             headers: &["rows.h", "gpu/scan.h", "gpu/sort.h"],
             block,
