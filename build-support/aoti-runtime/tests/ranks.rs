@@ -7,6 +7,7 @@ use aoti_runtime::{
     SocketGroup, ThreadGroup,
 };
 use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -112,15 +113,24 @@ fn blocks_of_different_sizes_find_their_ranks() {
     assert_eq!(results, [Ok(b"a".to_vec()), Ok(b"bcxyz".to_vec())]);
 }
 
+/// A library of the tests, compiled, and the folder that it is in.
+fn compiled(compiler: &str, arguments: &[&str], source: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("library.so");
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread"]).args(arguments);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let status = command.arg(&source).arg("-o").arg(&path).status();
+    assert!(
+        status.expect("the tests need compilers named `cc` and `c++`").success(),
+        "{source:?} does not compile"
+    );
+    (folder, path)
+}
+
 /// A stand-in for NCCL, whose GPUs are this processor.
 fn stand_in() -> Nccl {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = folder.path().join("nccl.so");
-    let mut command = Command::new("cc");
-    command.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread"]);
-    let status = command.arg(here.join("tests/nccl.c")).arg("-o").arg(&path).status();
-    assert!(status.expect("the tests need a C compiler named `cc`").success(), "nccl.c does not compile");
+    let (_folder, path) = compiled("cc", &["-std=c11"], "nccl.c");
     // SAFETY: the library has the functions of NCCL.
     unsafe { Nccl::open_file(&path) }.unwrap()
 }
@@ -170,6 +180,68 @@ fn nccl_is_called_as_it_wants_to_be() {
         both(0);
         other.join().unwrap();
     });
+}
+
+/// A sum by a rank on a GPU, of as many elements as there are, which may be anywhere.
+fn sum_on_device<T>(rank: &NcclCommunicator, dtype: DType, input: &[T], output: &mut [T]) {
+    let memory = Memory::Device {
+        device: Device::Cuda(0),
+        input: input.as_ptr().cast(),
+        input_count: input.len(),
+        output: output.as_mut_ptr().cast(),
+        output_count: output.len(),
+        stream: std::ptr::null_mut(),
+    };
+    let kind = CollectiveKind::AllReduce(Reduction::Sum);
+    rank.exchange(Collective { kind, dtype, group: "0", ranks: None, memory }).unwrap();
+}
+
+/// The kernel's own text, on a processor: parts of several blocks and turns, ends, and tensors that are not aligned.
+#[test]
+fn gpus_that_read_each_other_sum_without_nccl() {
+    let nccl = stand_in();
+    // Pragmas are for clang, and kernels are found as addresses.
+    let arguments = ["-std=c++17", "-Wno-unknown-pragmas", "-Wno-cast-function-type"];
+    let (_folder, path) = compiled("c++", &arguments, "driver.cpp");
+    // SAFETY: the library has the functions of the driver that are used.
+    let nccl = unsafe { nccl.with_driver_file(&path) };
+    let id = nccl.id().unwrap();
+    let both = |rank: usize| {
+        let own = NcclCommunicator::new(&nccl, id, rank, 2);
+        for (count, skipped) in [(1, 0), (7, 0), (4096, 0), (20_000, 0), (4096, 1), (3, 1), (8192, 0)] {
+            let input: Vec<f32> = (0..count + skipped).map(|at| at as f32 + 0.25 * rank as f32).collect();
+            let mut output = vec![-1.0; count + skipped];
+            sum_on_device(&own, DType::F32, &input[skipped..], &mut output[skipped..]);
+            let expected = (skipped..count + skipped).map(|at| 2.0 * at as f32 + 0.25);
+            assert!(output[skipped..].iter().copied().eq(expected), "{count} elements of rank {rank}");
+            assert!(output[..skipped].iter().all(|before| *before == -1.0));
+        }
+        // NCCL's stand-in ends the program where it is given other types. 1 + 2, rounded to even, and what is no number.
+        let halves =
+            [0x3c00, 0x3c01, 0x7e00].map(|bits: u16| bits + 0x400 * u16::from(rank == 1 && bits < 0x7e00));
+        let mut sums = [0u16; 3];
+        sum_on_device(&own, DType::F16, &halves, &mut sums);
+        assert_eq!(sums, [0x4200, 0x4202, 0x7e00]);
+        let halves =
+            [0x3f80, 0x3f81, 0x7fc0].map(|bits: u16| bits + 0x80 * u16::from(rank == 1 && bits < 0x7fc0));
+        sum_on_device(&own, DType::Bf16, &halves, &mut sums);
+        assert_eq!(sums, [0x4040, 0x4042, 0x7fc0]);
+        // What is too large is NCCL's.
+        let (input, mut output) = (vec![1.0f32; 140_000], vec![0.0; 140_000]);
+        sum_on_device(&own, DType::F32, &input, &mut output);
+        assert!(output.iter().all(|sum| *sum == 2.0));
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| both(1));
+        both(0);
+        other.join().unwrap();
+    });
+    // SAFETY: the library has this function.
+    let live = unsafe {
+        let library = libloading::Library::new(&path).unwrap();
+        library.get::<unsafe extern "C" fn() -> i32>(b"live_memory").unwrap()()
+    };
+    assert_eq!(live, 0, "memory of ranks that are gone");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! `cargo xtask regenerate [--check] [--onnx FOLDER]`: committed files that a tool writes from others.
 //!
 //! These are the numbers that the compiler counts with as headers define them (`constants.rs`), written by a test of the compiler,
-//! which also compares them; the Rust mirror of the C interface, written by bindgen from `abi.h`; and, where the folder of Python's `onnx` package
-//! is given, the messages of the ONNX format, written by prost from `onnx-data.proto` there. The tools take long to build, and
+//! which also compares them; the runtime's kernel for GPUs as PTX, by clang 19 where it is installed; the Rust mirror of the C interface,
+//! written by bindgen from `abi.h`; and, where the folder of Python's `onnx` package is given, the messages of the ONNX format, written by prost from `onnx-data.proto` there. The tools take long to build, and
 //! bindgen needs libclang, so they sit behind a feature that the task turns on by running cargo again.
 
 use anyhow::{Context, bail};
-use std::path::Path;
+use std::{fs, path::Path};
 use xshell::{Shell, cmd};
 
 /// Entry point of the task.
@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     // The task runs itself again with a feature; the first is enough for this.
     if cfg!(not(feature = "regenerate")) {
         constants(check)?;
+        kernel(check)?;
     }
     imp::run(check, onnx)
 }
@@ -37,6 +38,44 @@ fn constants(check: bool) -> anyhow::Result<()> {
     );
     let test = if check { test } else { test.env("AOTI_REGENERATE", "1") };
     test.quiet().run().context("the compiler's constants are not those of its headers")
+}
+
+/// Compiles the runtime's kernel, or compares its text. Another version of clang writes the same in other words.
+fn kernel(check: bool) -> anyhow::Result<()> {
+    const CLANG: &str = "clang++-19";
+    const SOURCE: &str = "build-support/aoti-runtime/src/ffi/nccl/all_reduce.cu";
+    const TEXT: &str = "build-support/aoti-runtime/src/ffi/nccl/all_reduce.ptx";
+    let shell = Shell::new()?;
+    if cmd!(shell, "{CLANG} --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
+        eprintln!("{TEXT} stays as it is: there is no {CLANG}");
+        return Ok(());
+    }
+    let source = root()?.join(SOURCE);
+    // Without CUDA's headers, for every GPU that has the instructions for waiting and telling, and for drivers from 2018 on.
+    let language = ["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-std=c++17"];
+    let target = ["--cuda-gpu-arch=sm_70", "-Xclang", "-target-feature", "-Xclang", "+ptx63"];
+    let text = cmd!(shell, "{CLANG} {language...} {target...} -O3 -S {source} -o -").quiet().read()?;
+    keep(TEXT, &format!("{text}\n"), check)
+}
+
+fn root() -> anyhow::Result<&'static Path> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    above.context("xtask does not lie two folders below the workspace")
+}
+
+/// Writes a file, or says that it differs.
+fn keep(name: &str, text: &str, check: bool) -> anyhow::Result<()> {
+    let path = root()?.join(name);
+    let fresh = fs::read_to_string(&path).is_ok_and(|old| old == text);
+    match (fresh, check) {
+        (true, _) => eprintln!("{name} is fresh"),
+        (false, true) => bail!("{name} is stale: run `cargo xtask regenerate`"),
+        (false, false) => {
+            fs::write(&path, text).with_context(|| format!("could not write {name}"))?;
+            eprintln!("{name} written");
+        }
+    }
+    Ok(())
 }
 
 #[cfg(not(feature = "regenerate"))]
@@ -62,7 +101,8 @@ mod imp {
 
 #[cfg(feature = "regenerate")]
 mod imp {
-    use anyhow::{Context, bail};
+    use super::{keep, root};
+    use anyhow::Context;
     use std::{fs, path::Path};
 
     const HEADER: &str = "build-support/aoti-compiler/include/aoti/abi.h";
@@ -83,30 +123,11 @@ mod imp {
 ";
 
     pub(super) fn run(check: bool, onnx: Option<&Path>) -> anyhow::Result<()> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .nth(2)
-            .context("xtask does not lie two folders below the workspace")?;
-        keep(root, MIRROR, &mirror(&root.join(HEADER))?, check)?;
+        keep(MIRROR, &mirror(&root()?.join(HEADER))?, check)?;
         match onnx {
-            Some(folder) => keep(root, MESSAGES, &messages(folder)?, check),
+            Some(folder) => keep(MESSAGES, &messages(folder)?, check),
             None => Ok(()),
         }
-    }
-
-    /// Writes a file, or says that it differs.
-    fn keep(root: &Path, name: &str, text: &str, check: bool) -> anyhow::Result<()> {
-        let path = root.join(name);
-        let fresh = fs::read_to_string(&path).is_ok_and(|old| old == text);
-        match (fresh, check) {
-            (true, _) => eprintln!("{name} is fresh"),
-            (false, true) => bail!("{name} is stale: run `cargo xtask regenerate`"),
-            (false, false) => {
-                fs::write(&path, text).with_context(|| format!("could not write {name}"))?;
-                eprintln!("{name} written");
-            }
-        }
-        Ok(())
     }
 
     /// The messages of ONNX files. Tensors are slices of the file (`bytes`), and nothing prints messages.

@@ -1,12 +1,18 @@
-//! Collectives of GPUs by NCCL or RCCL: a rank of a group, which connects in its first run and submits to the run's stream.
+//! Collectives of GPUs by NCCL or RCCL: a rank of a group, which connects in its first run and submits to the run's stream. Small
+//! tensors are summed without them, where ranks can read each other's memory.
 
+#[macro_use]
+mod functions;
+mod driver;
 mod library;
+mod peers;
 
 pub use library::{Nccl, NcclId};
 
 use crate::DType;
 use crate::communicator::{Collective, CollectiveKind, Communicator, Memory};
 use library::{BYTES, Comm, Config, IN_PROGRESS, SUCCESS, Stream, reduced_by};
+use peers::{NOTE_BYTES, Peers};
 use std::{
     ffi::{c_int, c_void},
     fmt, ptr,
@@ -37,8 +43,11 @@ enum State {
     Ended(String),
 }
 
-struct Connected(Comm);
-// SAFETY: a communicator of NCCL may be used by any thread, by one at a time.
+struct Connected {
+    comm: Comm,
+    peers: Option<Peers>,
+}
+// SAFETY: a communicator of NCCL may be used by any thread, by one at a time; so may what is in the memory of devices.
 unsafe impl Send for Connected {}
 
 impl NcclCommunicator {
@@ -60,7 +69,7 @@ impl NcclCommunicator {
     }
 
     /// The communicator, which is connected the first time.
-    fn connected(&self, state: &mut State) -> Result<Comm, String> {
+    fn connected(&self, state: &mut State, stream: Stream) -> Result<Comm, String> {
         if let State::New = state {
             let mut config = Config::non_blocking();
             let number = |number: usize| c_int::try_from(number).map_err(|_| "too many ranks".to_owned());
@@ -68,28 +77,62 @@ impl NcclCommunicator {
             // SAFETY: arguments as the library wants them, on the device that is current in a run.
             let code =
                 unsafe { (self.nccl.functions().connect)(&mut comm, ranks, self.id, rank, &mut config) };
-            *state = State::Connected(Connected(comm));
-            self.settle(state, code, "connecting the ranks")?;
+            *state = State::Connected(Connected { comm, peers: None });
+            self.settle(state, code, CONNECTING)?;
+            match self.connect_peers(state, stream) {
+                Ok(own) => {
+                    if let State::Connected(connected) = state {
+                        connected.peers = own;
+                    }
+                }
+                Err(reason) => self.end(state, reason)?,
+            }
         }
-        match state {
-            State::Connected(own) => Ok(own.0),
-            State::Ended(reason) => Err(reason.clone()),
-            State::New => Err("the ranks are not connected".to_owned()),
+        comm_of(state)
+    }
+
+    /// The ranks' memory, if all of them can read that of all others. Two rounds of NCCL bring what they tell each other.
+    fn connect_peers(&self, state: &mut State, stream: Stream) -> Result<Option<Peers>, String> {
+        let Some(driver) = self.nccl.driver() else { return Ok(None) };
+        let Some(mut peers) = Peers::new(driver, self.rank, self.ranks)? else { return Ok(None) };
+        peers.tell_memory()?;
+        self.gather(state, &peers, stream)?;
+        peers.open()?;
+        self.gather(state, &peers, stream)?;
+        if peers.all_are_open()? {
+            return Ok(Some(peers));
         }
+        peers.close();
+        Ok(None)
+    }
+
+    fn gather(&self, state: &mut State, peers: &Peers, stream: Stream) -> Result<(), String> {
+        let (comm, (own, all)) = (comm_of(state)?, peers.notes());
+        // SAFETY: there is memory for the notes of all ranks.
+        let code = unsafe { (self.nccl.functions().all_gather)(own, all, NOTE_BYTES, BYTES, comm, stream) };
+        self.settle(state, code, CONNECTING)?;
+        let begin = Instant::now();
+        while !peers.is_done(stream)? {
+            if begin.elapsed() > self.limit {
+                return Err(format!("{CONNECTING} took longer than {:?}", self.limit));
+            }
+            pause(begin);
+        }
+        Ok(())
     }
 
     /// Waits until the library has done what it was asked for; what it submits to a stream may still be under way.
     fn settle(&self, state: &mut State, mut code: c_int, what: &str) -> Result<(), String> {
         let begin = Instant::now();
         while code == IN_PROGRESS && begin.elapsed() < self.limit {
-            let State::Connected(Connected(comm)) = state else { break };
+            let State::Connected(Connected { comm, .. }) = state else { break };
             // SAFETY: the communicator is alive.
             let asked = unsafe { (self.nccl.functions().state)(*comm, &mut code) };
             if asked != SUCCESS {
                 code = asked;
             }
             if code == IN_PROGRESS {
-                thread::sleep(Duration::from_micros(if begin.elapsed().as_millis() < 10 { 20 } else { 500 }));
+                pause(begin);
             }
         }
         match code {
@@ -101,11 +144,16 @@ impl NcclCommunicator {
 
     /// Ends everything that was submitted.
     fn end(&self, state: &mut State, reason: String) -> Result<(), String> {
-        if let State::Connected(Connected(comm)) = std::mem::replace(state, State::Ended(reason.clone()))
-            && !comm.is_null()
+        if let State::Connected(Connected { comm, peers }) =
+            std::mem::replace(state, State::Ended(reason.clone()))
         {
-            // SAFETY: the communicator is alive, and nobody uses it after this.
-            unsafe { (self.nccl.functions().abort)(comm) };
+            if let Some(peers) = peers {
+                peers.end();
+            }
+            if !comm.is_null() {
+                // SAFETY: the communicator is alive, and nobody uses it after this.
+                unsafe { (self.nccl.functions().abort)(comm) };
+            }
         }
         Err(reason)
     }
@@ -175,6 +223,22 @@ impl NcclCommunicator {
     }
 }
 
+/// What is told of ranks that do not get to know each other.
+const CONNECTING: &str = "connecting the ranks";
+
+fn comm_of(state: &State) -> Result<Comm, String> {
+    match state {
+        State::Connected(own) => Ok(own.comm),
+        State::Ended(reason) => Err(reason.clone()),
+        State::New => Err("the ranks are not connected".to_owned()),
+    }
+}
+
+/// Between two questions: short at first.
+fn pause(begin: Instant) {
+    thread::sleep(Duration::from_micros(if begin.elapsed().as_millis() < 10 { 20 } else { 500 }));
+}
+
 /// What a collective is given on a device.
 #[derive(Clone, Copy)]
 struct Call<'a> {
@@ -202,7 +266,15 @@ impl Communicator for NcclCommunicator {
             );
         };
         let mut state = self.lock();
-        let comm = self.connected(&mut state)?;
+        let comm = self.connected(&mut state, stream)?;
+        if let State::Connected(Connected { peers: Some(peers), .. }) = &*state
+            && let CollectiveKind::AllReduce(reduction) = kind
+            && let Some(function) = peers.function(dtype, reduction, made)
+        {
+            // SAFETY: the run gives addresses of as many elements, on its stream, for as long as it takes.
+            let submitted = unsafe { peers.sum(function, dtype, (input, output), made, stream) };
+            return submitted.or_else(|reason| self.end(&mut state, reason));
+        }
         let call = Call { kind, dtype, input, output, given, made, stream };
         match self.submit(comm, &call) {
             Ok(code) => self.settle(&mut state, code, kind.name()),
@@ -216,10 +288,12 @@ impl Communicator for NcclCommunicator {
 
     fn poll(&self, waited: Duration) -> Result<(), String> {
         let mut state = self.lock();
-        let comm = self.connected(&mut state)?;
-        let mut code = SUCCESS;
-        // SAFETY: the communicator is alive.
-        let asked = unsafe { (self.nccl.functions().state)(comm, &mut code) };
+        let (mut code, mut asked) = (SUCCESS, SUCCESS);
+        if !matches!(*state, State::New) {
+            let comm = comm_of(&state)?;
+            // SAFETY: the communicator is alive.
+            asked = unsafe { (self.nccl.functions().state)(comm, &mut code) };
+        }
         match if asked == SUCCESS { code } else { asked } {
             SUCCESS | IN_PROGRESS if waited <= self.limit => Ok(()),
             SUCCESS | IN_PROGRESS => {
@@ -238,11 +312,16 @@ impl Communicator for NcclCommunicator {
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
         let mut state = self.lock();
-        let State::Connected(Connected(comm)) = *state else { return };
+        let State::Connected(Connected { comm, .. }) = *state else { return };
         // What the other ranks still read of this one is waited for.
         // SAFETY: the communicator is alive.
         let code = unsafe { (self.nccl.functions().finalize)(comm) };
         if self.settle(&mut state, code, "leaving the group").is_ok() {
+            if let State::Connected(Connected { peers, .. }) = &mut *state
+                && let Some(peers) = peers.take()
+            {
+                peers.close();
+            }
             // SAFETY: the communicator is alive, and nobody uses it after this.
             unsafe { (self.nccl.functions().destroy)(comm) };
         }

@@ -1,5 +1,6 @@
 //! The functions of NCCL, or of RCCL, where they have the same names. The library is opened when it is asked for.
 
+use super::driver::Driver;
 use crate::communicator::Reduction;
 use crate::{DType, Device, Error, ErrorCode};
 use libloading::Library;
@@ -38,24 +39,6 @@ impl Config {
     }
 }
 
-macro_rules! functions {
-    ($($name:ident: $symbol:literal ($($parameter:ty),*) -> $result:ty,)*) => {
-        pub(super) struct Functions {
-            $(pub(super) $name: unsafe extern "C" fn($($parameter),*) -> $result,)*
-        }
-
-        impl Functions {
-            /// # Safety
-            ///
-            /// The library is NCCL or RCCL, and outlives the functions.
-            unsafe fn find(library: &Library) -> Result<Functions, libloading::Error> {
-                // SAFETY: signatures as `nccl.h` has them.
-                Ok(unsafe { Functions { $($name: *library.get($symbol)?,)* } })
-            }
-        }
-    };
-}
-
 functions! {
     id: "ncclGetUniqueId" (*mut NcclId) -> c_int,
     connect: "ncclCommInitRankConfig" (*mut Comm, c_int, NcclId, c_int, *mut Config) -> c_int,
@@ -74,10 +57,14 @@ functions! {
     group_end: "ncclGroupEnd" () -> c_int,
 }
 
+/// CUDA's driver, where the system has it.
+const DRIVER: &str = "libcuda.so.1";
+
 /// NCCL or RCCL, opened.
 #[derive(Clone)]
 pub struct Nccl {
     functions: Arc<(Functions, Library)>,
+    driver: Option<Driver>,
 }
 
 impl Nccl {
@@ -104,8 +91,27 @@ impl Nccl {
         unsafe {
             let library = Library::new(path).map_err(failed)?;
             let functions = Functions::find(&library).map_err(failed)?;
-            Ok(Nccl { functions: Arc::new((functions, library)) })
+            Ok(Nccl {
+                functions: Arc::new((functions, library)),
+                driver: Driver::open_file(Path::new(DRIVER)),
+            })
         }
+    }
+
+    /// The same with CUDA's driver in this file, instead of `libcuda.so.1`. Without a driver ranks do not read each other's memory.
+    ///
+    /// # Safety
+    ///
+    /// The file is CUDA's driver.
+    #[must_use]
+    pub unsafe fn with_driver_file(mut self, path: &Path) -> Nccl {
+        // SAFETY: as the caller says.
+        self.driver = unsafe { Driver::open_file(path) };
+        self
+    }
+
+    pub(super) fn driver(&self) -> Option<&Driver> {
+        self.driver.as_ref()
     }
 
     pub(super) fn functions(&self) -> &Functions {
