@@ -40,6 +40,11 @@ impl Opened {
         self.model.producer_name.as_deref() == Some("pytorch")
     }
 
+    /// Whether ONNX Runtime's quantiser wrote it: results are those that it was calibrated by, where the standard says others.
+    pub(super) fn is_quantized_by_runtime(&self) -> bool {
+        self.model.producer_name.as_deref() == Some("onnx.quantize")
+    }
+
     pub(super) fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
         let mut model = decode(file)?;
         if model.ir_version() > NEWEST_IR {
