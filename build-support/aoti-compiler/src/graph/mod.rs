@@ -18,7 +18,7 @@ mod scalar;
 pub mod text;
 mod verify;
 
-pub use builder::{Builder, ShapeError, Spliced, axis_occurrences, composed};
+pub use builder::{Builder, ShapeError, Spliced, axis_occurrences, composed, steps};
 pub use collective::{Collective, CollectiveKind, RankReduction};
 pub use condition::Condition;
 pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};

@@ -97,15 +97,28 @@ impl Uses<'_> {
         self.producers[value.index()].map(|position| &self.graph.nodes[position])
     }
 
-    /// The constant behind a value that nothing else reads, and the view in between.
-    fn own_constant(&self, value: ValueId) -> Option<(ConstantId, Option<Vec<Expr>>)> {
-        let node = self.maker(value).filter(|_| self.counts[value] == 1)?;
+    /// The constant behind a value, and the view in between.
+    fn constant(&self, value: ValueId) -> Option<(ConstantId, Option<Vec<Expr>>)> {
+        let node = self.maker(value)?;
         if let Op::View(coords) = &node.op {
-            let (id, below) = self.own_constant(node.inputs[0])?;
+            let (id, below) = self.constant(node.inputs[0])?;
             return below.is_none().then(|| (id, Some(coords.clone())));
         }
         let Op::Constant(id) = node.op else { return None };
         Some((id, None))
+    }
+
+    /// The same where nothing else reads it. Numbers for the columns alone may have other readers: they are few, and exporters
+    /// store equal ones once.
+    fn own_constant(&self, value: ValueId) -> Option<(ConstantId, Option<Vec<Expr>>)> {
+        let below = match self.maker(value)? {
+            Node { op: Op::View(_), inputs, .. } => inputs[0],
+            _ => value,
+        };
+        if self.counts[value] != 1 || self.counts[below] != 1 {
+            return None;
+        }
+        self.constant(value)
     }
 
     /// The only node that reads a value, if it is no output.
@@ -168,7 +181,7 @@ impl Uses<'_> {
         if reader.op != Op::Binary(BinaryOp::Add) || a == b {
             return None;
         }
-        let (id, view) = self.own_constant(if a == value { b } else { a })?;
+        let (id, view) = self.constant(if a == value { b } else { a })?;
         let last = self.graph.ty(value).rank().checked_sub(1)?;
         (self.graph.constants[id].sizes == [columns] && view? == [Expr::axis(last)]).then_some(id)
     }

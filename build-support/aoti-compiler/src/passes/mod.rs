@@ -11,6 +11,7 @@ mod fold_batch_norm;
 mod fold_constants;
 mod fourier_to_gemm;
 mod gemv_weights;
+mod hoist_scales;
 pub(crate) mod integer_extent;
 mod integer_products;
 mod merge_matmuls;
@@ -43,6 +44,7 @@ pub use fold_batch_norm::fold_batch_norm;
 pub use fold_constants::{fold_constants, fold_groups};
 pub use fourier_to_gemm::fourier_to_gemm;
 pub use gemv_weights::store_gemv_weights;
+pub use hoist_scales::hoist_scales;
 pub use integer_products::integers_in_floats;
 pub use merge_matmuls::merge_matmuls;
 pub use narrow_lookups::narrow_lookups;
@@ -76,6 +78,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("fold_uniform_constants", fold_uniform_constants),
     ("simplify", simplify),
     ("dce", dce),
+    ("hoist_scales", hoist_scales),
     ("merge_matmuls", merge_matmuls),
     ("simplify", simplify),
     ("dce", dce),

@@ -296,6 +296,55 @@ fn products_of_one_matrix_that_products_read_become_one() {
 }
 
 #[test]
+fn scales_of_both_operands_scale_the_product() {
+    check(
+        hoist_scales,
+        "input %x: f32[6, 4] input %y: f32[2, 3, 4]
+         %s: f32[6, 4] = full 0.5 %xs: f32[6, 4] = mul %x, %s %q: f32[2, 3, 4] = view %xs [3*i0 + i1, i2]
+         %k: f32[2, 4, 3] = view %y [i0, i2, i1] %t: f32[2, 4, 3] = full 0.25 %ks: f32[2, 4, 3] = mul %t, %k
+         %o: f32[2, 3, 3] = matmul %q, %ks output %o",
+        "input %x: f32[6, 4] input %y: f32[2, 3, 4]
+         %k: f32[2, 4, 3] = view %y [i0, i2, i1] %q: f32[2, 3, 4] = view %x [3*i0 + i1, i2]
+         %p: f32[2, 3, 3] = matmul %q, %k %s: f32[2, 3, 3] = full 0.125 %o: f32[2, 3, 3] = mul %p, %s output %o",
+    );
+}
+
+/// Another reader has the scaled operand anyway; a weight takes the scale; half types may not hold what is not scaled.
+#[test]
+fn scales_stay_where_that_is_as_good() {
+    let shared =
+        "input %x: f32[2, 3] input %y: f32[3, 2] %s: f32[2, 3] = full 0.5 %xs: f32[2, 3] = mul %x, %s
+         %o: f32[2, 2] = matmul %xs, %y output %o output %xs";
+    let weight = "const c0: f32[3, 2] = random 1 input %x: f32[2, 3] %s: f32[2, 3] = full 0.5
+         %xs: f32[2, 3] = mul %x, %s %w: f32[3, 2] = constant c0 %o: f32[2, 2] = matmul %xs, %w output %o";
+    let half = "input %x: f16[2, 3] input %y: f16[3, 2] %s: f16[2, 3] = full 0.5 %xs: f16[2, 3] = mul %x, %s
+         %o: f16[2, 2] = matmul %xs, %y output %o";
+    for text in [shared, weight, half] {
+        let graph = parse(&format!("graph {{ {text} }}")).expect("the text parses");
+        assert_eq!(print(&hoist_scales(graph.clone())), print(&graph));
+    }
+}
+
+/// Equal biases are one constant, where the exporter stores equal ones once.
+#[test]
+fn products_with_one_bias_become_one() {
+    check(
+        merge_matmuls,
+        "const c0 \"q\": f32[2, 2] = [1, 2, 3, 4] const c1 \"k\": f32[2, 2] = [5, 6, 7, 8] const c2 \"b\": f32[2] = [9, 10]
+         input %x: f32[3, 2] input %l: f32[2, 4] %q: f32[2, 2] = constant c0 %k: f32[2, 2] = constant c1
+         %b: f32[2] = constant c2 %bv: f32[3, 2] = view %b [i1]
+         %y: f32[3, 2] = matmul %x, %q %ya: f32[3, 2] = add %y, %bv
+         %z: f32[3, 2] = matmul %x, %k %za: f32[3, 2] = add %z, %bv
+         %o: f32[3, 4] = matmul %ya, %l %p: f32[3, 4] = matmul %za, %l output %o output %p",
+        "const c0 \"q.joined\": f32[2, 4] = [1, 2, 5, 6, 3, 4, 7, 8] const c1 \"b.joined\": f32[4] = [9, 10, 9, 10]
+         input %x: f32[3, 2] input %l: f32[2, 4] %w: f32[2, 4] = constant c0 %y: f32[3, 4] = matmul %x, %w
+         %b: f32[4] = constant c1 %bv: f32[3, 4] = view %b [i1] %s: f32[3, 4] = add %y, %bv
+         %q: f32[3, 2] = view %s [i0, i1] %k: f32[3, 2] = view %s [i0, i1 + 2]
+         %o: f32[3, 4] = matmul %q, %l %p: f32[3, 4] = matmul %k, %l output %o output %p",
+    );
+}
+
+#[test]
 fn products_that_others_read_stay_apart() {
     let text = "const c0: f32[3, 2] = random 1 const c1: f32[3, 2] = random 2 input %x: f32[4, 3]
          input %l: f32[2, 5] %q: f32[3, 2] = constant c0 %k: f32[3, 2] = constant c1

@@ -1,18 +1,14 @@
 //! Recurrent layers as the operators that they are made of, step by step, where a target has no kernel for whole layers.
 
 use super::rewrite::{everywhere, rewrite};
-use crate::dtype::DType;
+use crate::graph::steps::Steps;
 use crate::graph::{
-    BinaryOp, Builder, Cell, Combine, Coord, FloatUnary, Graph, InputRole, Node, Op, Operands, OutputRole,
-    Recurrent, Relation, ShapeError, TensorType, ValueId,
+    BinaryOp, Builder, Cell, FloatUnary, Graph, Node, Op, Operands, Recurrent, ShapeError, TensorType,
+    ValueId,
 };
 use crate::symbolic::{Expr, RangeTable};
 
 type Built<T = ValueId> = Result<T, ShapeError>;
-
-/// So many steps of a layer are written one after the other, where they fuse and read the layer's parameters as they were
-/// packed; more, and as many as data decides, are a loop, which takes no longer to compile for more of them.
-const UNROLLED: i64 = 512;
 
 /// The graph without the layers that are not `kept`, of which it is told the type and shape of the gates. The second says whether there
 /// were any.
@@ -40,6 +36,18 @@ pub fn unroll_recurrent(
 struct State {
     hidden: ValueId,
     memory: Option<ValueId>,
+}
+
+impl State {
+    /// From values in the order of its fields.
+    fn of(values: &[ValueId]) -> State {
+        State { hidden: values[0], memory: values.get(1).copied() }
+    }
+
+    /// In the order of its fields.
+    fn list(self) -> Vec<ValueId> {
+        std::iter::once(self.hidden).chain(self.memory).collect()
+    }
 }
 
 /// Parameters of one direction.
@@ -124,80 +132,28 @@ fn weights(b: &mut Builder, operands: &Operands<ValueId>, direction: i64) -> Bui
 impl Direction<'_> {
     /// All hidden states, and the last state.
     fn sequence(&self, b: &mut Builder) -> Built<(ValueId, State)> {
-        let steps = b.shape(self.gates)[0].clone();
-        match steps.as_int() {
-            Some(steps) if steps <= UNROLLED => self.unrolled(b, steps),
-            Some(_) | None => self.looped(b, &steps),
-        }
-    }
-
-    fn unrolled(&self, b: &mut Builder, steps: i64) -> Built<(ValueId, State)> {
-        let mut state = self.start;
-        let mut outputs = Vec::new();
-        for k in 0..steps {
-            let position = if self.reversed { steps - 1 - k } else { k };
-            let gates = b.pick(self.gates, 0, &Expr::int(position))?;
-            state = self.step(b, gates, state, self.weights)?;
-            outputs.push(b.unsqueeze(state.hidden, 0)?);
-        }
-        if self.reversed {
-            outputs.reverse();
-        }
-        let all = if outputs.is_empty() { self.blank(b, &Expr::int(0)) } else { b.cat(&outputs, 0)? };
-        Ok((all, state))
-    }
-
-    /// Room for the hidden states of all steps.
-    fn blank(&self, b: &mut Builder, steps: &Expr) -> ValueId {
-        let ty = b.ty(self.start.hidden).clone();
-        let shape = [std::slice::from_ref(steps), &ty.shape].concat();
-        b.full(0.0, ty.dtype, &shape)
-    }
-
-    fn looped(&self, b: &mut Builder, steps: &Expr) -> Built<(ValueId, State)> {
-        let (first, count) = (b.scalar(0i64, DType::I64), b.index(steps.clone(), &[]));
-        let all = self.blank(b, steps);
-        let carried: Vec<ValueId> =
-            [first, all, self.start.hidden].into_iter().chain(self.start.memory).collect();
         let Weights { hidden, bias, projection } = self.weights;
-        let parameters = [Some(hidden), bias, projection].into_iter().flatten();
-        let operands: Vec<ValueId> =
-            carried.iter().copied().chain([count, self.gates]).chain(parameters).collect();
-        let (mut condition, inputs) = body(b, "recurrent_condition", &operands);
-        let goes_on = condition.binary(Relation::Lt, inputs[0], inputs[carried.len()])?;
-        condition.output("goes_on", goes_on, OutputRole::User);
-
-        let (mut inner, inputs) = body(b, "recurrent", &operands);
-        let next = self.looped_step(&mut inner, &inputs, carried.len())?;
-        for (position, value) in next.into_iter().enumerate() {
-            inner.output(&format!("carried_{position}"), value, OutputRole::User);
-        }
-        let ends = b.while_loop(condition.finish(), inner.finish(), &operands, carried.len())?;
-        Ok((ends[1], State { hidden: ends[2], memory: ends.get(3).copied() }))
-    }
-
-    /// The carried values after a step, from all operands of the loop.
-    fn looped_step(&self, b: &mut Builder, inputs: &[ValueId], carried: usize) -> Built<Vec<ValueId>> {
-        let (own, captured) = inputs.split_at(carried);
-        let (number, count) = (own[0], captured[0]);
-        let mut given = captured[2..].iter().copied();
-        let mut next = |is_there: bool| if is_there { given.next() } else { None };
-        let weights = Weights {
-            hidden: next(true).unwrap_or(captured[1]),
-            bias: next(self.weights.bias.is_some()),
-            projection: next(self.weights.projection.is_some()),
+        let captured: Vec<ValueId> = [Some(hidden), bias, projection].into_iter().flatten().collect();
+        let steps = Steps {
+            name: "recurrent",
+            count: b.shape(self.gates)[0].clone(),
+            reverse: self.reversed,
+            tables: &[self.gates],
+            captured: &captured,
+            outputs: vec![b.ty(self.start.hidden).clone()],
         };
-        let mut at = number;
-        if self.reversed {
-            let last = b.binary_scalar(BinaryOp::Sub, count, 1i64)?;
-            at = b.binary(BinaryOp::Sub, last, number)?;
-        }
-        let gates = row(b, captured[1], at)?;
-        let state = State { hidden: own[2], memory: own.get(3).copied() };
-        let state = self.step(b, gates, state, weights)?;
-        let all = with_row(b, own[1], at, state.hidden)?;
-        let next = b.binary_scalar(BinaryOp::Add, number, 1i64)?;
-        Ok([next, all, state.hidden].into_iter().chain(state.memory).collect())
+        let (all, end) = steps.run(b, &self.start.list(), &mut |b, now| {
+            let mut given = now.captured.iter().copied();
+            let mut next = |own: Option<ValueId>| own.and_then(|_| given.next());
+            let weights = Weights {
+                hidden: next(Some(hidden)).unwrap_or(hidden),
+                bias: next(bias),
+                projection: next(projection),
+            };
+            let state = self.step(b, now.rows[0], State::of(now.state), weights)?;
+            Ok((vec![state.hidden], state.list()))
+        })?;
+        Ok((all[0], State::of(&end)))
     }
 
     /// The next state from the input's part of the gates.
@@ -271,32 +227,4 @@ fn linear(b: &mut Builder, x: ValueId, weight: ValueId, bias: Option<ValueId>) -
         Some(bias) => b.binary(BinaryOp::Add, result, bias),
         None => Ok(result),
     }
-}
-
-/// A body that takes the operands.
-fn body(b: &Builder, name: &str, operands: &[ValueId]) -> (Builder, Vec<ValueId>) {
-    let mut body = b.child(name);
-    let input = |(position, value): (usize, &ValueId)| {
-        body.input(&format!("operand_{position}"), b.ty(*value).clone(), InputRole::User)
-    };
-    let inputs = operands.iter().enumerate().map(input).collect();
-    (body, inputs)
-}
-
-/// Row `at` of a table.
-fn row(b: &mut Builder, table: ValueId, at: ValueId) -> Built {
-    let shape = b.shape(table)[1..].to_vec();
-    let at = b.expand(at, &shape)?;
-    let coords =
-        std::iter::once(Coord::Indirect(0)).chain((0..shape.len()).map(|axis| Coord::Expr(Expr::axis(axis))));
-    b.gather(table, &[at], coords.collect(), &shape)
-}
-
-/// A table with another row `at`.
-fn with_row(b: &mut Builder, table: ValueId, at: ValueId, row: ValueId) -> Built {
-    let shape = b.shape(row);
-    let at = b.expand(at, &shape)?;
-    let coords =
-        std::iter::once(Coord::Indirect(0)).chain((0..shape.len()).map(|axis| Coord::Expr(Expr::axis(axis))));
-    b.scatter(table, row, &[at], coords.collect(), Combine::Set)
 }

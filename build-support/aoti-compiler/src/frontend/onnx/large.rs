@@ -60,6 +60,14 @@ fn ten_thousand_nodes_are_read_in_a_second() {
     }
 }
 
+#[test]
+fn more_nodes_than_any_model_has_are_refused_at_once() {
+    let chain = |at: usize| node("Relu", &[&format!("x{at}")], &[&format!("x{}", at + 1)]);
+    let file = model(GraphProto { node: (0..300_000).map(chain).collect(), ..GraphProto::default() });
+    let said = read(file.encode_to_vec()).unwrap_err().to_string();
+    assert!(said.contains("the model has 300000 nodes"), "{said}");
+}
+
 /// Without a size to compare with, each `Reshape` divides by what the one before gave.
 #[test]
 fn sizes_that_grow_with_every_node_are_refused() {

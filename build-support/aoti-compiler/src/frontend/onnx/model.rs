@@ -23,6 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const NEWEST_IR: i64 = 14;
 /// The oldest operators of the standard that are known.
 const OLDEST_OPSET: i64 = 1;
+/// Nodes of a graph: several times as many as the largest models have. More take minutes and gigabytes.
+const MOST_NODES: usize = 1 << 18;
 
 /// A file that was read, and what it refers to.
 pub(super) struct Opened {
@@ -36,6 +38,11 @@ impl Opened {
     /// Whether one of PyTorch's exporters wrote it, whose operators round where the standard does not.
     pub(super) fn is_by_torch(&self) -> bool {
         self.model.producer_name.as_deref() == Some("pytorch")
+    }
+
+    /// Whether ONNX Runtime's quantiser wrote it: results are those that it was calibrated by, where the standard says others.
+    pub(super) fn is_quantized_by_runtime(&self) -> bool {
+        self.model.producer_name.as_deref() == Some("onnx.quantize")
     }
 
     pub(super) fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
@@ -66,7 +73,16 @@ impl Opened {
     }
 
     pub(super) fn graph(&self) -> Result<&GraphProto, Diagnostic> {
-        self.model.graph.as_ref().ok_or_else(|| Diagnostic::new(Code::Schema, "the file has no graph"))
+        let graph = self.model.graph.as_ref();
+        let graph = graph.ok_or_else(|| Diagnostic::new(Code::Schema, "the file has no graph"))?;
+        match graph.node.len() {
+            count if count > MOST_NODES => Err(Diagnostic::new(
+                Code::Size,
+                format!("the model has {count} nodes; at most {MOST_NODES} are compiled"),
+            )
+            .help("export what repeats as a `Loop` or a `Scan`, or the model in parts")),
+            _ => Ok(graph),
+        }
     }
 
     /// The function that a node calls, if it calls one.

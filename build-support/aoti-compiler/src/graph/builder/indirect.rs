@@ -55,6 +55,26 @@ impl Builder {
         Ok(self.push1(Op::Scatter { coords, combine }, &inputs, ty.dtype, ty.shape))
     }
 
+    /// Rows of a table, by their numbers: the axes of these are in front of those of a row.
+    pub fn rows(&mut self, table: ValueId, numbers: ValueId) -> Built {
+        let (own, numbered) = (self.shape(table), self.shape(numbers));
+        ensure!(!own.is_empty(), "the table has no axes");
+        let row = &own[1..];
+        let index = self.reshape(numbers, &[numbered.as_slice(), &vec![Expr::int(1); row.len()]].concat())?;
+        let axes = (numbered.len()..).take(row.len()).map(|axis| Coord::Expr(Expr::axis(axis)));
+        let coords = std::iter::once(Coord::Indirect(0)).chain(axes).collect();
+        self.gather(table, &[index], coords, &[&numbered, row].concat())
+    }
+
+    /// A table with another row at `at` (`i64`, without axes).
+    pub fn with_row(&mut self, table: ValueId, at: ValueId, row: ValueId) -> Built {
+        let shape = self.shape(row);
+        let at = self.expand(at, &shape)?;
+        let axes = (0..shape.len()).map(|axis| Coord::Expr(Expr::axis(axis)));
+        let coords = std::iter::once(Coord::Indirect(0)).chain(axes).collect();
+        self.scatter(table, row, &[at], coords, Combine::Set)
+    }
+
     /// What changes in `base`, where what is written to a part of it is that part after a scatter into it.
     fn part_scattered_into(&self, base: ValueId, updates: ValueId, place: &[Coord]) -> Option<Scattered> {
         let Node { op: Op::Scatter { coords, combine }, inputs, .. } = self.producer(updates)? else {

@@ -12,6 +12,7 @@ mod fold;
 mod indirect;
 mod require;
 mod splice;
+pub mod steps;
 mod view;
 
 pub use splice::Spliced;

@@ -5,8 +5,8 @@ use super::super::walk::Onnx;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::torch::rules::masked::hits_of;
-use crate::frontend::torch::rules::steps::{Carried, Step, repeat_while_any};
 use crate::frontend::torch::rules::{Context, Formula, RuleError};
+use crate::graph::steps::{Step, Values, repeat_while_any};
 use crate::graph::{BinaryOp, Coord, IntBinary, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
 
@@ -43,8 +43,9 @@ fn non_max_suppression(cx: &mut Onnx, c: &Call) -> Rule {
     let open = cx.b.binary(IntBinary::And, open, any)?;
     let chosen = cx.b.full(false, DType::Bool, &shape);
     let captured = [edges.as_slice(), &[most, threshold]].concat();
-    let chosen =
-        repeat_while_any(cx, "suppress", open, &[chosen], &captured, &mut |cx, step| choose(cx, &step))?[0];
+    let chosen = repeat_while_any(&mut cx.cx, "suppress", open, &[chosen], &captured, &mut |cx, step| {
+        choose(cx, &step)
+    })?[0];
     rows(cx, chosen, order)
 }
 
@@ -70,7 +71,7 @@ fn edges(cx: &mut Onnx, boxes: ValueId, order: ValueId, is_centred: bool) -> Res
 }
 
 /// One step: what is left, and what is chosen so far.
-fn choose(cx: &mut Context, step: &Step<'_>) -> Carried {
+fn choose(cx: &mut Context, step: &Step<'_>) -> Values<Context> {
     let (open, chosen) = (step.open, step.carried[0]);
     let [edges @ .., most, threshold] = step.captured else {
         return Err(malformed("the limits are missing"));

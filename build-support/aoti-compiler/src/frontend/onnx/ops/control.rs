@@ -10,11 +10,9 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::{Rule, operators};
 use crate::dtype::DType;
-use crate::frontend::torch::rules::steps::{rows_at, with_row};
 use crate::frontend::torch::rules::{Context, RuleError};
-use crate::graph::{
-    BinaryOp, Graph, InputRole, IntBinary, OutputRole, Relation, Spliced, TensorType, ValueId,
-};
+use crate::graph::steps::{Steps, repeat_while};
+use crate::graph::{Builder, Graph, IntBinary, Relation, Spliced, TensorType, ValueId};
 use crate::symbolic::Expr;
 
 operators! { "";
@@ -227,40 +225,22 @@ fn run(
     goes_on: ValueId,
     [carried, lists, captured]: [&[ValueId]; 3],
 ) -> Result<Vec<ValueId>, RuleError> {
-    let first = cx.b.scalar(0i64, DType::I64);
-    let operands = [&[first, goes_on], carried, lists, captured, &[limit]].concat();
-    let inputs_of = |cx: &Onnx, name: &str| {
-        let mut body = Context::new(cx.b.child(name));
-        let inputs: Vec<ValueId> = operands
-            .iter()
-            .enumerate()
-            .map(|(position, value)| {
-                body.b.input(&format!("operand_{position}"), cx.b.ty(*value).clone(), InputRole::User)
-            })
-            .collect();
-        (body, inputs)
+    let start = [&[goes_on], carried, lists].concat();
+    let given = [captured, &[limit]].concat();
+    let is_left = |b: &mut Builder, number, own: &[ValueId], given: &[ValueId]| {
+        let is_left = b.binary(Relation::Lt, number, given[given.len() - 1])?;
+        b.binary(IntBinary::And, own[0], is_left)
     };
-    let (mut condition, inputs) = inputs_of(cx, "loop_condition");
-    let is_left = condition.binary(Relation::Lt, inputs[0], inputs[inputs.len() - 1])?;
-    let again = condition.binary(IntBinary::And, inputs[1], is_left)?;
-    condition.b.output("goes_on", again, OutputRole::User);
-
-    let (mut step, inputs) = inputs_of(cx, "loop");
-    let (own, rest) = inputs[2..inputs.len() - 1].split_at(carried.len());
-    let (own_lists, own_captured) = rest.split_at(lists.len());
-    let given = [&inputs[..2], own, own_captured].concat();
-    let results = spliced(&mut step, graph, &given)?;
-    let next = step.with_number(BinaryOp::Add, inputs[0], 1i64)?;
-    let again = step.b.reshape(results[0], &[])?;
-    let mut outputs = vec![next, again];
-    outputs.extend(&results[1..=carried.len()]);
-    for (row, list) in results[1 + carried.len()..].iter().zip(own_lists) {
-        outputs.push(with_row(&mut step, *list, inputs[0], *row)?);
-    }
-    for (position, value) in outputs.iter().enumerate() {
-        step.b.output(&format!("carried_{position}"), *value, OutputRole::User);
-    }
-    Ok(cx.b.while_loop(condition.b.finish(), step.b.finish(), &operands, outputs.len())?)
+    repeat_while(&mut cx.cx, "loop", &start, &given, &is_left, &mut |cx, number, own, given| {
+        let (values, lists) = own.split_at(1 + carried.len());
+        let operands = [&[number], values, &given[..given.len() - 1]].concat();
+        let mut results = spliced(cx, graph, &operands)?;
+        results[0] = cx.b.reshape(results[0], &[])?;
+        for (row, list) in results[values.len()..].iter_mut().zip(lists) {
+            *row = cx.b.with_row(*list, number, *row)?;
+        }
+        Ok(results)
+    })
 }
 
 // --- Scan --------------------------------------------------------------------------------------------------------
@@ -408,38 +388,22 @@ fn scanned_as_loop(
             return Err(unsupported(format!("a scan in which a value of {before} becomes one of {after}")));
         }
     }
-    let mut lists = Vec::new();
-    for output in &graph.outputs[carried.len()..] {
-        let ty = graph.ty(output.value).clone();
-        let shape = [std::slice::from_ref(length), &ty.shape].concat();
-        lists.push(cx.b.full(0i64, ty.dtype, &shape));
-    }
-    let count = cx.b.index(length.clone(), &[]);
-    let start = [carried, &lists].concat();
-    let given = [tables, &captured].concat();
-    let ends = crate::frontend::torch::rules::steps::repeat(
-        cx,
-        "scan",
-        count,
-        &start,
-        &given,
-        &mut |cx, step, own, given| {
-            let (values, lists) = own.split_at(carried.len());
-            let (tables, captured) = given.split_at(tables.len());
-            let mut operands = values.to_vec();
-            for table in tables {
-                operands.push(rows_at(cx, *table, step)?);
-            }
-            operands.extend(captured);
-            let mut next = spliced(cx, &graph, &operands)?;
-            for (row, list) in next[carried.len()..].iter_mut().zip(lists) {
-                *row = with_row(cx, *list, step, *row)?;
-            }
-            Ok(next)
-        },
-    )?;
-    let (values, lists) = ends.split_at(carried.len());
-    Ok((values.iter().map(|v| (*v).into()).collect(), lists.iter().map(|v| (*v).into()).collect()))
+    let steps = Steps {
+        name: "scan",
+        count: length.clone(),
+        reverse: false,
+        tables,
+        captured: &captured,
+        outputs: graph.outputs[carried.len()..].iter().map(|output| graph.ty(output.value).clone()).collect(),
+    };
+    let (lists, values) = steps.looped(&mut cx.cx, carried, &mut |cx, now| {
+        let operands = [now.state, &now.rows, now.captured].concat();
+        let mut next = spliced(cx, &graph, &operands)?;
+        let outputs = next.split_off(now.state.len());
+        Ok((outputs, next))
+    })?;
+    let all = |values: Vec<ValueId>| values.into_iter().map(Val::from).collect();
+    Ok((all(values), all(lists)))
 }
 
 /// Before version 9 all operands had a batch in front, whose sequences may be of several lengths.

@@ -4,8 +4,8 @@
 use super::super::call::malformed;
 use super::super::walk::Onnx;
 use crate::dtype::DType;
-use crate::frontend::torch::rules::steps::{Carried, Step, repeat_while_any};
 use crate::frontend::torch::rules::{Context, Formula, RuleError};
+use crate::graph::steps::{Step, Values, repeat_while_any};
 use crate::graph::{IntBinary, Relation, ValueId};
 
 /// Steps after which the likelihoods are what they are.
@@ -34,9 +34,10 @@ pub(super) fn coupled(cx: &mut Onnx, parts: &[Vec<ValueId>]) -> Result<ValueId, 
     let shape = cx.b.shape(like);
     let open = cx.b.full(true, DType::Bool, &shape);
     let limit = STEPS.max(i64::try_from(classes).unwrap_or(STEPS));
-    let found = repeat_while_any(cx, "couple", open, &vec![same; classes], &captured, &mut |cx, step| {
-        improved(cx, &step, classes, limit)
-    })?;
+    let found =
+        repeat_while_any(&mut cx.cx, "couple", open, &vec![same; classes], &captured, &mut |cx, step| {
+            improved(cx, &step, classes, limit)
+        })?;
     let columns = found
         .into_iter()
         .map(|column| Ok(cx.b.unsqueeze(column, 1)?))
@@ -45,7 +46,7 @@ pub(super) fn coupled(cx: &mut Onnx, parts: &[Vec<ValueId>]) -> Result<ValueId, 
 }
 
 /// One sweep over all classes, of the rows that are not close enough.
-fn improved(cx: &mut Context, step: &Step<'_>, classes: usize, limit: i64) -> Carried {
+fn improved(cx: &mut Context, step: &Step<'_>, classes: usize, limit: i64) -> Values<Context> {
     let dtype = cx.b.dtype(step.carried[0]);
     let q = |first: usize, second: usize| Formula::from(step.captured[first * classes + second]);
     let mut p: Vec<Formula> = step.carried.iter().copied().map(Formula::from).collect();

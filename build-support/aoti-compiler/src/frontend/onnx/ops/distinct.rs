@@ -7,7 +7,6 @@ use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
 use crate::frontend::torch::rules::RuleError;
 use crate::frontend::torch::rules::masked::hits_of;
-use crate::frontend::torch::rules::steps::rows_at;
 use crate::frontend::torch::rules::unique::{in_order, run_starts};
 use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
@@ -43,7 +42,7 @@ fn unique(cx: &mut Onnx, c: &Call) -> Rule {
     let size = cx.read_size(total, Some(&most))?;
     let positions = hits_of(cx, starts, &size)?[0];
     // Equal ones keep their order, so that the first of a run is the first of all.
-    let mut first = rows_at(cx, places, positions)?;
+    let mut first = cx.b.rows(places, positions)?;
     let number = cx.b.scan(ScanOp::Sum, flags, 0)?[0];
     let number = cx.with_number(BinaryOp::Sub, number, 1i64)?;
     let mut inverse = spread(cx, number, places, &most)?;
@@ -53,12 +52,12 @@ fn unique(cx: &mut Onnx, c: &Call) -> Rule {
     if !c.flag("sorted", true)? {
         let (earliest, order) = cx.b.sort(first, 0, false)?;
         first = earliest;
-        counts = rows_at(cx, counts, order)?;
+        counts = cx.b.rows(counts, order)?;
         let numbers = cx.b.index(Expr::axis(0), std::slice::from_ref(&size));
         let rank = spread(cx, numbers, order, &size)?;
-        inverse = rows_at(cx, rank, inverse)?;
+        inverse = cx.b.rows(rank, inverse)?;
     }
-    let mut distinct = rows_at(cx, rows, first)?;
+    let mut distinct = cx.b.rows(rows, first)?;
     if let Some((axis, shape)) = &slices {
         distinct = cx.split_axis(distinct, 1, shape)?;
         distinct = cx.move_axis(distinct, 0, *axis)?;

@@ -6,7 +6,6 @@ use super::scores::{int_table, table, tensor_numbers};
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::torch::rules::RuleError;
-use crate::frontend::torch::rules::steps::rows_at;
 use crate::graph::{BinaryOp, Coord, FloatTest, ReduceOp, Relation, Scalar, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
@@ -206,7 +205,7 @@ fn label_encoder(cx: &mut Onnx, c: &Call) -> Rule {
         let flat = cx.flattened(x)?;
         let at = cx.b.search_sorted(sorted, flat, false)?;
         let at = cx.with_number(BinaryOp::Minimum, at, places.len() as i64 - 1)?;
-        let (key, value) = (rows_at(cx, sorted, at)?, rows_at(cx, own, at)?);
+        let (key, value) = (cx.b.rows(sorted, at)?, cx.b.rows(own, at)?);
         let is_this = cx.b.binary(Relation::Eq, key, flat)?;
         let value = cx.b.select(is_this, value, otherwise)?;
         result = cx.b.reshape(value, &shape)?;

@@ -2,10 +2,10 @@
 
 use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
-use super::sequence_steps::{Now, Stepped, Steps};
 use super::{Rule, many, operators};
 use crate::frontend::torch::rules::attention::{default_scale, scaled, share_heads};
 use crate::frontend::torch::rules::{Context, Operand, RuleError};
+use crate::graph::steps::{Now, Stepped, Steps};
 use crate::graph::{FloatUnary, TensorType, ValueId};
 use crate::symbolic::Expr;
 
@@ -69,12 +69,12 @@ fn linear_attention(cx: &mut Onnx, c: &Call) -> Rule {
         name: "linear_attention",
         count: shape[0].clone(),
         reverse: false,
-        rows: &rows,
+        tables: &rows,
         captured: &[],
-        output: TensorType { dtype: wide, shape: vec![shape[1].clone(), Expr::int(heads), width] },
+        outputs: vec![TensorType { dtype: wide, shape: vec![shape[1].clone(), Expr::int(heads), width] }],
     };
-    let (all, end) = steps.run(cx, &[start], &mut |cx, now| step(cx, update, &now))?;
-    let all = scaled(cx, all, &scale)?;
+    let (all, end) = steps.run(&mut cx.cx, &[start], &mut |cx, now| step(cx, update, &now))?;
+    let all = scaled(cx, all[0], &scale)?;
     let all = cx.b.permute(all, &[1, 0, 2, 3])?;
     let output = cx.merge_axes(all, 2, 4)?;
     many([cx.b.cast(output, dtype), cx.b.cast(end[0], stored)])
@@ -94,7 +94,7 @@ fn by_steps(cx: &mut Onnx, x: ValueId, heads: i64, rows: &[Expr]) -> Result<Valu
 }
 
 /// The state is `[batch, heads, depth, width]`, rows are `[batch, heads, ...]`.
-fn step(cx: &mut Context, update: Update, now: &Now) -> Stepped {
+fn step(cx: &mut Context, update: Update, now: &Now) -> Stepped<Context> {
     let mut rows = now.rows.iter().copied();
     let mut next = || rows.next().ok_or_else(|| malformed("an operand is missing"));
     let (query, key, mut value) = (next()?, next()?, next()?);
@@ -120,7 +120,7 @@ fn step(cx: &mut Context, update: Update, now: &Now) -> Stepped {
     let shared = share_heads(cx, state, &like)?;
     let query = cx.b.unsqueeze(query, 2)?;
     let output = cx.b.matmul(query, shared)?;
-    Ok((cx.b.squeeze(output, &[2])?, vec![state]))
+    Ok((vec![cx.b.squeeze(output, &[2])?], vec![state]))
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ mod resize;
 mod rotary;
 mod scores;
 mod sequence;
-mod sequence_steps;
 mod shape;
 mod signal;
 mod slice;

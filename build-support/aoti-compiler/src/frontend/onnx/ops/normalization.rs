@@ -10,7 +10,7 @@ use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
 use crate::frontend::torch::rules::{Operand, RuleError};
-use crate::graph::{BinaryOp, FloatUnary, Relation, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, Node, Op, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 operators! { "";
@@ -180,11 +180,33 @@ fn statistic(cx: &mut Onnx, like: ValueId, value: ValueId) -> Result<Val, RuleEr
 fn instance_normalization(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let shape = channelled(cx, x)?;
-    let axes: Vec<usize> = (2..shape.len()).collect();
-    let normal = cx.normal(x, &axes, c.float("epsilon", 1e-5)?)?;
-    let (scale, shift) = (cx.per_channel(c.tensor(1)?, &shape)?, cx.per_channel(c.tensor(2)?, &shape)?);
+    let spread = spread_groups(cx, x, &shape)?.unwrap_or(x);
+    let own = cx.b.shape(spread);
+    let axes: Vec<usize> = (2..own.len()).collect();
+    let normal = cx.normal(spread, &axes, c.float("epsilon", 1e-5)?)?;
+    let (scale, shift) = (cx.per_channel(c.tensor(1)?, &own)?, cx.per_channel(c.tensor(2)?, &own)?);
     let value = cx.affine(normal.value, Some(scale), Some(shift))?;
+    let value = cx.b.reshape(value, &shape)?;
     one(cx.typed_like(value, x))
+}
+
+/// `[batch, groups, channels of a group, ...]` of `[batch, groups, elements of a group]`, where a reshape joined them: so exporters
+/// write group normalisation. Axes as they were before fuse with the loops of what comes before and behind.
+fn spread_groups(cx: &mut Onnx, x: ValueId, shape: &[Expr]) -> Result<Option<ValueId>, RuleError> {
+    let ([_, groups, _], Some(Node { op, inputs, .. })) = (shape, cx.b.producer(x)) else { return Ok(None) };
+    let (op, source) = (op.clone(), inputs.first().copied());
+    let (Op::View(_), Some(source), Some(groups)) = (&op, source, groups.as_int()) else { return Ok(None) };
+    let own = cx.b.shape(source);
+    let channels = own.get(1).and_then(Expr::as_int);
+    let members = channels.filter(|channels| groups > 0 && channels % groups == 0);
+    let Some(members) = members.filter(|_| own.len() > 2).map(|channels| channels / groups) else {
+        return Ok(None);
+    };
+    let joined = cx.b.reshape(source, shape).ok();
+    if joined.and_then(|joined| cx.b.producer(joined)).is_none_or(|joined| joined.op != op) {
+        return Ok(None);
+    }
+    Ok(Some(cx.split_axis(source, 1, &[Expr::int(groups), Expr::int(members)])?))
 }
 
 /// The axes from the one of an attribute on.
@@ -316,6 +338,7 @@ fn lp_normalization(cx: &mut Onnx, c: &Call) -> Rule {
 #[cfg(test)]
 mod tests {
     use crate::frontend::onnx::testing::{Model, float, int};
+    use crate::graph::{Node, Op};
     use crate::interpret::Tensor;
 
     #[track_caller]
@@ -341,6 +364,35 @@ mod tests {
         near(&results[0].to_f64(), &[-1.0, 3.0]);
         near(&results[1].to_f64(), &[0.5]);
         near(&results[2].to_f64(), &[1.0]);
+    }
+
+    /// As exporters write it, and as one node: nothing is left of the reshape in front of the statistics.
+    #[test]
+    fn groups_that_a_reshape_makes_are_normalised_where_they_are() {
+        let numbers = |sizes: &[usize]| {
+            let count: usize = sizes.iter().product();
+            Tensor::from_f32(sizes, &(0..count).map(|at| (at as f32 * 0.7).sin()).collect::<Vec<_>>())
+        };
+        let row = |values: &[f32]| Tensor::from_f32(&[values.len()], values);
+        let model = || Model::new(21).fixed_input("x", numbers(&[2, 4, 3, 2]));
+        let written = model()
+            .constant("groups", &Tensor::from_i64(&[3], &[0, 2, -1]))
+            .constant("ones", &row(&[1.0, 1.0]))
+            .constant("zeros", &row(&[0.0, 0.0]))
+            .constant("sizes", &Tensor::from_i64(&[4], &[2, 4, 3, 2]))
+            .node("Reshape", &["x", "groups"], &["grouped"], &[])
+            .node("InstanceNormalization", &["grouped", "ones", "zeros"], &["normal"], &[])
+            .node("Reshape", &["normal", "sizes"], &["y"], &[]);
+        let graph = written.import(&["y"]).unwrap().graph;
+        let reduced = |node: &Node| matches!(&node.op, Op::Reduce { axes, .. } if axes.len() == 3);
+        assert!(graph.nodes.iter().any(reduced));
+        let one = model().constant("ones", &row(&[1.0; 4])).constant("zeros", &row(&[0.0; 4])).node(
+            "GroupNormalization",
+            &["x", "ones", "zeros"],
+            &["y"],
+            &[int("num_groups", 2)],
+        );
+        near(&written.numbers(), &one.numbers());
     }
 
     #[test]

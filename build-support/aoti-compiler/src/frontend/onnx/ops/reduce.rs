@@ -180,6 +180,9 @@ fn hardmax(cx: &mut Onnx, c: &Call) -> Rule {
     } else {
         (x, axis)
     };
+    if cx.b.shape(rows)[axis].is(0) {
+        return one(x);
+    }
     let largest = cx.b.reduce(ReduceOp::ArgMax, rows, &[axis], true)?;
     let row_shape = cx.b.shape(rows);
     let position = cx.b.index(Expr::axis(axis), &row_shape);

@@ -300,7 +300,7 @@ fn resampled(cx: &mut Onnx, x: ValueId, axes: &[Axis], way: &Way) -> Result<Valu
             result = beyond(cx, result, axis, &place, value)?;
         }
     }
-    let result = if wide == dtype || dtype.is_float() { result } else { whole(cx, result, dtype)? };
+    let result = if wide == dtype || dtype.is_float() { result } else { whole(cx, result, dtype, way)? };
     let result = cx.b.cast(result, dtype);
     if let Some(narrow) = narrow {
         cx.narrow.insert(result, narrow);
@@ -308,12 +308,14 @@ fn resampled(cx: &mut Onnx, x: ValueId, axes: &[Axis], way: &Way) -> Result<Valu
     Ok(result)
 }
 
-/// Integers are rounded, and end where their type does.
-fn whole(cx: &mut Onnx, x: ValueId, dtype: DType) -> Result<ValueId, RuleError> {
+/// Integers are rounded, and end where their type does. ONNX Runtime leaves fractions away, unless it smooths.
+fn whole(cx: &mut Onnx, x: ValueId, dtype: DType, way: &Way) -> Result<ValueId, RuleError> {
     if dtype.category() != Category::Int {
         return Ok(x);
     }
-    let nearest = cx.b.unary(Rounding::Round, x);
+    let is_smooth = way.kernel.as_ref().is_some_and(|kernel| kernel.smooth);
+    let cuts = cx.opened.is_quantized_by_runtime() && !is_smooth;
+    let nearest = cx.b.unary(if cuts { Rounding::Trunc } else { Rounding::Round }, x);
     let low = cx.with_number(BinaryOp::Maximum, nearest, Scalar::lowest(dtype).to_f64())?;
     cx.with_number(BinaryOp::Minimum, low, Scalar::highest(dtype).to_f64())
 }
@@ -413,6 +415,20 @@ mod tests {
         let [standard, torch] = [numbers("other"), numbers("pytorch")];
         assert!((standard[1] - 2.2).abs() < 1e-6 && (standard[2] - 3.4).abs() < 1e-6, "{standard:?}");
         assert_eq!(torch, [1.0, 2.5, 4.0]);
+    }
+
+    #[test]
+    fn integers_between_others_are_those_of_who_wrote_the_model() {
+        let numbers = |producer: &str| {
+            let model = Model::new(19)
+                .by(producer)
+                .fixed_input("x", Tensor::from_i32(&[2], &[1, 4]))
+                .constant("scales", &Tensor::from_f32(&[1], &[2.0]));
+            model.node("Resize", &["x", "", "scales"], &["y"], &[text("mode", "linear")]).numbers()
+        };
+        // Between them are 1.75 and 3.25.
+        assert_eq!(numbers("other"), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(numbers("onnx.quantize"), [1.0, 1.0, 3.0, 4.0]);
     }
 
     #[test]

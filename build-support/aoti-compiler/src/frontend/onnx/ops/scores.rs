@@ -5,7 +5,6 @@ use super::super::value::Val;
 use super::super::walk::Onnx;
 use super::Rule;
 use crate::dtype::{DType, bytes_of};
-use crate::frontend::torch::rules::steps::rows_at;
 use crate::frontend::torch::rules::{Formula, RuleError};
 use crate::graph::{Constant, ConstantSource, FloatUnary, ReduceOp, ValueId};
 
@@ -100,7 +99,7 @@ impl Labels {
             return Ok(number);
         }
         let table = cx.b.int_vector(&self.ints);
-        rows_at(cx, table, number)
+        Ok(cx.b.rows(table, number)?)
     }
 
     /// The two results of a classifier. Labels that are texts can be left out only.

@@ -7,7 +7,7 @@ use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
 use crate::frontend::torch::rules::RuleError;
-use crate::graph::{BinaryOp, Coord, Relation, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Coord, IntBinary, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 operators! { "";
@@ -82,6 +82,9 @@ fn sliced(
     Ok(x)
 }
 
+/// An end that stands for no end in ONNX Runtime, whatever the direction.
+const OPEN_ENDS: [i64; 2] = [i32::MAX as i64, i64::MAX];
+
 /// Positions from `start` to before `end`, where both are clamped to the axis and negative ones count from its end.
 fn known_part(
     cx: &mut Onnx,
@@ -98,12 +101,18 @@ fn known_part(
         None => position.clone(),
     };
     let zero = Expr::int(0);
+    let is_open = step < 0 && end.as_int().is_some_and(|end| OPEN_ENDS.contains(&end));
+    let end = if is_open { &Expr::int(i64::MIN) } else { end };
     let (low, high) = if step > 0 { (zero.clone(), size.clone()) } else { (Expr::int(-1), &size - 1) };
     let place = |cx: &Onnx, position: &Expr, low: &Expr| {
         let position = cx.b.wrapped(&clipped(position), &size);
         cx.b.larger(low, &cx.b.smaller(&position, &high))
     };
-    let start = place(cx, start, &zero);
+    let mut start = place(cx, start, &zero);
+    if step < 0 {
+        // An axis without elements has no last one to begin with.
+        start = cx.b.smaller(&start, &high);
+    }
     let end = place(cx, end, &low);
     let ranges = cx.b.ranges();
     let span = if step > 0 { &end - &start } else { &start - &end };
@@ -139,6 +148,8 @@ fn data_part(
         _ => None,
     };
     let start = place(cx, start, zero)?;
+    let start = cx.binary(BinaryOp::Minimum, start, high)?;
+    let end = open_end(cx, end, is_forward)?;
     let end = place(cx, end, low)?;
     // Rounded up: how many steps there are.
     let span = cx.sub(start, end)?;
@@ -166,10 +177,43 @@ fn data_part(
     Ok(cx.b.gather(x, &[at], (0..own.len()).map(coord).collect(), &shape)?)
 }
 
+/// The end of steps backwards that have none lies before everything.
+fn open_end(cx: &mut Onnx, end: ValueId, is_forward: ValueId) -> Result<ValueId, RuleError> {
+    let [short, long] = OPEN_ENDS.map(|open| cx.with_number(Relation::Eq, end, open));
+    let is_open = cx.binary(IntBinary::Or, short?, long?)?;
+    let first = cx.b.scalar(i64::MIN, DType::I64);
+    let before = cx.b.select(is_open, first, end)?;
+    Ok(cx.b.select(is_forward, end, before)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::testing::Model;
     use crate::interpret::{Tensor, evaluate};
+
+    /// Of constants and of inputs.
+    #[test]
+    fn steps_backwards_without_an_end_reach_the_first_element() {
+        let vector = |values: &[i64]| Tensor::from_i64(&[values.len()], values);
+        let of = |count: usize, end: i64, is_known: bool| {
+            let x = Tensor::from_f32(&[count], &[1.0, 2.0, 3.0, 4.0][..count]);
+            let names = ["start", "end", "axis", "step"];
+            let values = [-1, end, 0, -2].map(|value| vector(&[value]));
+            let given = |model: Model, (name, value): (&str, &Tensor)| match is_known || name == "axis" {
+                true => model.constant(name, value),
+                false => model.fixed_input(name, value.clone()),
+            };
+            let model = names.into_iter().zip(&values).fold(Model::new(13).input("x", x), given);
+            model.node("Slice", &["x", "start", "end", "axis", "step"], &["y"], &[]).numbers()
+        };
+        for is_known in [true, false] {
+            assert_eq!(of(4, i64::MAX, is_known), [4.0, 2.0]);
+            assert_eq!(of(4, i64::from(i32::MAX), is_known), [4.0, 2.0]);
+            assert_eq!(of(4, i64::MIN, is_known), [4.0, 2.0]);
+            assert_eq!(of(4, 1, is_known), [4.0]);
+            assert!(of(0, i64::MIN, is_known).is_empty());
+        }
+    }
 
     #[test]
     fn loops_take_parts_of_one_length() {

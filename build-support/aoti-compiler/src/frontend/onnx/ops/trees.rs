@@ -10,8 +10,8 @@ use super::super::walk::Onnx;
 use super::scores::{Labels, Post, best, int_table, numbers, table};
 use super::{Rule, one, operators};
 use crate::dtype::DType;
-use crate::frontend::torch::rules::steps::{repeat, rows_at};
 use crate::frontend::torch::rules::{Context, RuleError};
+use crate::graph::steps::repeat;
 use crate::graph::{Coord, FloatTest, IntBinary, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
 use attributes::{forest, inner_nodes, place};
@@ -93,7 +93,7 @@ impl Forest {
         let captured = self.tables(cx, c, x)?;
         let relations = self.relations();
         let depth = cx.b.scalar(depth, DType::I64);
-        let leaves = repeat(cx, "descend", depth, &[start], &captured, &mut |cx, _, at, tables| {
+        let leaves = repeat(&mut cx.cx, "descend", depth, &[start], &captured, &mut |cx, _, at, tables| {
             Ok(vec![descended(cx, at[0], tables, &relations)?])
         })?;
         Ok(leaves[0])
@@ -194,29 +194,29 @@ fn descended(
         return Err(malformed("tables of a tree are missing"));
     };
     let shape = cx.b.shape(at);
-    let feature = rows_at(cx, *feature, at)?;
+    let feature = cx.b.rows(*feature, at)?;
     let coords = vec![Coord::Expr(Expr::axis(0)), Coord::Indirect(0)];
     let number = cx.b.gather(*x, &[feature], coords, &shape)?;
-    let threshold = rows_at(cx, *threshold, at)?;
+    let threshold = cx.b.rows(*threshold, at)?;
     let mut holds: Option<ValueId> = None;
     for (position, own) in relations.iter().enumerate() {
         let is_true = cx.binary(*own, number, threshold)?;
         holds = Some(match holds {
             None => is_true,
             Some(holds) => {
-                let code = rows_at(cx, *relation, at)?;
+                let code = cx.b.rows(*relation, at)?;
                 let is_this = cx.with_number(Relation::Eq, code, position as i64)?;
                 cx.b.select(is_this, is_true, holds)?
             }
         });
     }
     let holds = holds.ok_or_else(|| malformed("a tree compares nothing"))?;
-    let missing = rows_at(cx, *missing, at)?;
+    let missing = cx.b.rows(*missing, at)?;
     let missing = cx.b.cast(missing, DType::Bool);
     let is_nan = cx.unary(FloatTest::IsNan, number);
     let missing = cx.binary(IntBinary::And, missing, is_nan)?;
     let holds = cx.binary(IntBinary::Or, holds, missing)?;
-    let (then, otherwise) = (rows_at(cx, *then, at)?, rows_at(cx, *otherwise, at)?);
+    let (then, otherwise) = (cx.b.rows(*then, at)?, cx.b.rows(*otherwise, at)?);
     Ok(cx.b.select(holds, then, otherwise)?)
 }
 

@@ -1,10 +1,10 @@
 //! Calls about sizes and control flow, which have no rules.
 
-use super::super::rules::steps::{repeat, rows_at, with_row};
 use super::super::rules::{Context, Outputs, RuleError};
 use super::run::Walk;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::aten::{Arg, Call, InputKind, Program};
+use crate::graph::steps::{Steps, repeat};
 use crate::graph::{BinaryOp, Graph, InputRole, Spliced, TensorType, ValueId};
 use crate::symbolic::Expr;
 
@@ -86,34 +86,22 @@ impl Walk<'_> {
         let captured = self.operand_list(captured)?;
         let length = self.length_of(&tables)?;
         let body = self.body_of_rows(body, &carried, &tables, &captured)?;
-        let cx = &mut self.cx;
-        let results: Vec<ValueId> = body.outputs[carried.len().min(body.outputs.len())..]
-            .iter()
-            .map(|output| {
-                let ty = body.ty(output.value);
-                let shape = [std::slice::from_ref(&length), &ty.shape].concat();
-                cx.b.full(0i64, ty.dtype, &shape)
-            })
-            .collect();
-        let count = cx.b.index(length, &[]);
-        let name = if carried.is_empty() { "map" } else { "scan" };
-        let start = [carried.as_slice(), &results].concat();
-        let given = [tables.as_slice(), &captured].concat();
-        let ends = repeat(cx, name, count, &start, &given, &mut |cx, step, own, given| {
-            let (values, results) = own.split_at(carried.len());
-            let (tables, captured) = given.split_at(tables.len());
-            let mut operands = values.to_vec();
-            for table in tables {
-                operands.push(rows_at(cx, *table, step)?);
-            }
-            operands.extend(captured);
+        let results = &body.outputs[carried.len().min(body.outputs.len())..];
+        let steps = Steps {
+            name: if carried.is_empty() { "map" } else { "scan" },
+            count: length,
+            reverse: false,
+            tables: &tables,
+            captured: &captured,
+            outputs: results.iter().map(|output| body.ty(output.value).clone()).collect(),
+        };
+        let (results, ends) = steps.looped(&mut self.cx, &carried, &mut |cx, now| {
+            let operands = [now.state, &now.rows, now.captured].concat();
             let mut next = spliced(cx, &body, &operands)?;
-            for (row, table) in next[carried.len()..].iter_mut().zip(results) {
-                *row = with_row(cx, *table, step, *row)?;
-            }
-            Ok(next)
+            let outputs = next.split_off(now.state.len().min(next.len()));
+            Ok((outputs, next))
         })?;
-        self.bind(call, Outputs::List(ends), None)
+        self.bind(call, Outputs::List([ends, results].concat()), None)
     }
 
     /// A body that joins two rows of some tensors, run for each row and what all before it gave.
@@ -138,12 +126,13 @@ impl Walk<'_> {
                 let mut operands = Vec::new();
                 for at in [step, next] {
                     for table in tables {
-                        operands.push(rows_at(cx, *table, at)?);
+                        operands.push(cx.b.rows(*table, at)?);
                     }
                 }
                 operands.extend(captured);
                 let joined = spliced(cx, &body, &operands)?;
-                joined.into_iter().zip(tables).map(|(row, table)| with_row(cx, *table, next, row)).collect()
+                let rows = joined.into_iter().zip(tables);
+                rows.map(|(row, table)| Ok(cx.b.with_row(*table, next, row)?)).collect()
             })?;
         self.bind(call, Outputs::List(ends), None)
     }

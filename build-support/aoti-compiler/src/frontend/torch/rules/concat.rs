@@ -149,7 +149,7 @@ fn combinations(cx: &mut Context, a: &Args) -> Rule {
             columns.push(cx.b.unsqueeze(numbers, 1)?);
         }
         let index = cx.b.cat(&columns, 1)?;
-        return Ok(super::embedding::rows(cx, x, index)?.into());
+        return Ok(cx.b.rows(x, index)?.into());
     }
     let size = fixed(&cx.b.shape(x), "combinations of more than two")?.first().copied().unwrap_or(0);
     let mut all: Vec<Vec<i64>> = vec![vec![]];
@@ -163,5 +163,5 @@ fn combinations(cx: &mut Context, a: &Args) -> Rule {
     let rows = length(all.len());
     let flat = cx.b.int_vector(&all.concat());
     let index = cx.b.reshape(flat, &[Expr::int(rows), Expr::int(picks)])?;
-    Ok(super::embedding::rows(cx, x, index)?.into())
+    Ok(cx.b.rows(x, index)?.into())
 }

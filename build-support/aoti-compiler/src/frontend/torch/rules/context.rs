@@ -3,6 +3,7 @@
 use super::complex::parts::Parts;
 use super::random::distributions::Draws;
 use crate::dtype::{Category, DType, NotPromoted};
+use crate::graph::steps::Builds;
 use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeMap;
@@ -67,6 +68,22 @@ pub struct Context {
 
 /// PyTorch's default element type for floating-point results.
 pub(crate) const DEFAULT_FLOAT: DType = DType::F32;
+
+impl Builds for Context {
+    type Error = RuleError;
+
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    fn of_body(body: Builder) -> Context {
+        Context::new(body)
+    }
+
+    fn into_builder(self) -> Builder {
+        self.b
+    }
+}
 
 impl Context {
     /// Rules that build onto `b`.

@@ -2,10 +2,10 @@
 //! unsegmented sequence data with recurrent neural networks" (2006), forward.
 
 use super::registry::rules;
-use super::steps::repeat;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::frontend::torch::aten::Arg;
+use crate::graph::steps::repeat;
 use crate::graph::{BinaryOp, Coord, Relation, Scalar, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
@@ -120,7 +120,7 @@ fn classes(cx: &mut Context, a: &Args, n: &Expr, labels: ValueId) -> Result<Valu
     let position = cx.add(number, first)?;
     let last = cx.b.index(count, &[]);
     let position = cx.binary(BinaryOp::Minimum, position, last)?;
-    let label = super::embedding::rows(cx, flat, position)?;
+    let label = cx.b.rows(flat, position)?;
     let blank = a.number_or("blank", 0i64)?.to_value(cx, DType::I64);
     let (place, number, labels) = (Formula::from(place), Formula::from(number), Formula::from(labels));
     let is_label = place.differs(&number * 2.0).and(number.lt(labels));

@@ -21,23 +21,12 @@ rules! {
     pure "aten._embedding_bag_forward_only.default" => bag,
 }
 
-/// Rows of `table` (any number of axes) at `indices`.
-pub(crate) fn rows(cx: &mut Context, table: ValueId, indices: ValueId) -> Result<ValueId, RuleError> {
-    let (own, rank) = (cx.b.shape(table), cx.b.rank(indices));
-    let mut shape = cx.b.shape(indices);
-    shape.extend_from_slice(&own[1..]);
-    let index = cx.trailing_ones(indices, shape.len())?;
-    let mut coords = vec![Coord::Indirect(0)];
-    coords.extend((1..own.len()).map(|axis| Coord::Expr(Expr::axis(rank + axis - 1))));
-    Ok(cx.b.gather(table, &[index], coords, &shape)?)
-}
-
 /// Rows of a table that the model gives.
 pub(crate) fn embedding(cx: &mut Context, table: ValueId, indices: ValueId) -> Result<ValueId, RuleError> {
     if cx.b.rank(table) == 0 {
         return Err(RuleError::Malformed("the table has no axes".to_owned()));
     }
-    rows(cx, table, indices)
+    Ok(cx.b.rows(table, indices)?)
 }
 
 /// Scales down the rows that are looked up and whose norm exceeds the limit.
@@ -120,7 +109,7 @@ fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
         Some(row) => Some(cx.with_number(Relation::Ne, indices, row)?),
         None => None,
     };
-    let rows = rows(cx, table, indices)?;
+    let rows = cx.b.rows(table, indices)?;
     let wide = cx.b.dtype(rows).compute();
     Ok(Entries { rows: cx.b.cast(rows, wide), bag, counts, bags, slots, each })
 }

@@ -79,7 +79,7 @@ fn masked_select(cx: &mut Context, a: &Args) -> Rule {
     let size = first_size(a)?;
     let (positions, _) = linear_hits(cx, mask, &size, true)?;
     let flat = cx.flattened(x)?;
-    Ok(super::embedding::rows(cx, flat, positions)?.into())
+    Ok(cx.b.rows(flat, positions)?.into())
 }
 
 fn first_size(a: &Args) -> Result<Expr, RuleError> {
@@ -106,7 +106,7 @@ fn masked_scatter(cx: &mut Context, a: &Args) -> Rule {
     let number = cx.b.select(flags, number, none)?;
     let source = cx.flattened(source)?;
     let source = cx.b.pad(source, &[(Expr::int(1), Expr::int(0))], 0i64)?;
-    let taken = super::embedding::rows(cx, source, number)?;
+    let taken = cx.b.rows(source, number)?;
     Ok(cx.b.select(flags, taken, x)?.into())
 }
 

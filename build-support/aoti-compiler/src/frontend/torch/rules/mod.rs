@@ -5,7 +5,7 @@
 //!
 //! A family of operators is a file or a folder, with a table of its rules; `registry` collects them, `aliases` has second names,
 //! `data_checks` what operators require of elements. Rules are written with `context` (the builder, and PyTorch's conventions),
-//! `args` (what a call is given), `operand` and `formula` (element-wise expressions), `steps` (loops) and `support`. What other
+//! `args` (what a call is given), `operand` and `formula` (element-wise expressions) and `support`. What other
 //! front ends need as well is a function of values and numbers beside its rule.
 
 pub(crate) mod activation;
@@ -77,7 +77,6 @@ pub(crate) mod slice;
 pub(crate) mod softmax;
 pub(crate) mod sort;
 pub(crate) mod statistics;
-pub(crate) mod steps;
 pub(crate) mod stft;
 pub(crate) mod support;
 pub(crate) mod ternary;

@@ -2,9 +2,9 @@
 
 use super::masked::linear_hits;
 use super::registry::rules;
-use super::steps::repeat;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{BinaryOp, Coord, IntBinary, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
@@ -27,7 +27,7 @@ fn suppress(cx: &mut Context, a: &Args) -> Rule {
     let (_, order) = cx.b.sort(scores, 0, true)?;
     let boxes = cx.required_shape(boxes, &[count.clone(), Expr::int(4)])?;
     let wide = cx.b.cast(boxes, cx.b.dtype(boxes).compute());
-    let sorted = super::embedding::rows(cx, wide, order)?;
+    let sorted = cx.b.rows(wide, order)?;
     let mut captured = Vec::new();
     for edge in 0..4 {
         captured.push(cx.b.pick(sorted, 1, &Expr::int(edge))?);
@@ -41,7 +41,7 @@ fn suppress(cx: &mut Context, a: &Args) -> Rule {
         Ok(vec![survivors(cx, number, carried[0], captured, threshold)?])
     })?;
     let (positions, _) = linear_hits(cx, kept[0], &size, true)?;
-    Ok(super::embedding::rows(cx, order, positions)?.into())
+    Ok(cx.b.rows(order, positions)?.into())
 }
 
 /// Where boxes begin and end, along x and y.

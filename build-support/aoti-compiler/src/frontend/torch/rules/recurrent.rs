@@ -32,20 +32,24 @@ fn packed(_: &mut Context, _: &Args) -> Rule {
 
 /// Parameters of one layer in one direction.
 #[derive(Clone, Copy)]
-struct Weights {
-    input: ValueId,
-    hidden: ValueId,
-    input_bias: Option<ValueId>,
-    hidden_bias: Option<ValueId>,
+pub(crate) struct Weights {
+    /// `[gates * hidden, features]`.
+    pub(crate) input: ValueId,
+    /// `[gates * hidden, hidden]`, or as many columns as the hidden state is projected to.
+    pub(crate) hidden: ValueId,
+    /// `[gates * hidden]`.
+    pub(crate) input_bias: Option<ValueId>,
+    /// `[gates * hidden]`.
+    pub(crate) hidden_bias: Option<ValueId>,
     /// `[projected, hidden]`, of an LSTM that projects its hidden state.
-    projection: Option<ValueId>,
+    pub(crate) projection: Option<ValueId>,
 }
 
 /// Hidden state, and the memory of an LSTM: `[directions, batch, units]`.
 #[derive(Clone, Copy)]
-struct State {
-    hidden: ValueId,
-    memory: Option<ValueId>,
+pub(crate) struct State {
+    pub(crate) hidden: ValueId,
+    pub(crate) memory: Option<ValueId>,
 }
 
 fn layers(cx: &mut Context, a: &Args, cell: Cell) -> Rule {
@@ -111,7 +115,7 @@ fn all_weights(a: &Args, cell: Cell, number: usize) -> Result<Vec<Weights>, Rule
 }
 
 /// A layer in all its directions: all hidden states, the last ones, and the last memory of an LSTM.
-fn one_layer(
+pub(crate) fn one_layer(
     cx: &mut Context,
     (cell, directions, batch_first): (Cell, Directions, bool),
     x: ValueId,

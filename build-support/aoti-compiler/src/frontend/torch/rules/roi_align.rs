@@ -5,9 +5,9 @@
 //! go through theirs together, in as many steps as the largest needs.
 
 use super::registry::rules;
-use super::steps::{Carried, repeat};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
+use crate::graph::steps::{Values, repeat};
 use crate::graph::{BinaryOp, Coord, IntBinary, ReduceOp, Relation, Rounding, ValueId};
 use crate::symbolic::Expr;
 
@@ -306,7 +306,8 @@ fn most(cx: &mut Context, count: ValueId) -> Result<ValueId, RuleError> {
 }
 
 /// What is done with a cell: its row and column, whether each bin has it, carried and captured values.
-type Cell<'f> = dyn FnMut(&mut Context, [ValueId; 2], ValueId, &[ValueId], &[ValueId]) -> Carried + 'f;
+type Cell<'f> =
+    dyn FnMut(&mut Context, [ValueId; 2], ValueId, &[ValueId], &[ValueId]) -> Values<Context> + 'f;
 
 /// Goes through the cells of all bins together, row by row; `step` gets the cell's row and column and whether each bin
 /// has it.
@@ -317,7 +318,7 @@ pub(crate) fn over_cells(
     carried: &[ValueId],
     captured: &[ValueId],
     step: &mut Cell<'_>,
-) -> Carried {
+) -> Values<Context> {
     let (rows, columns) = (most(cx, counts[0])?, most(cx, counts[1])?);
     let total = cx.mul(rows, columns)?;
     let captured = [&[counts[0], counts[1], columns], captured].concat();

@@ -2,9 +2,9 @@
 
 use super::masked::linear_hits;
 use super::registry::rules;
-use super::steps::repeat;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{BinaryOp, Combine, Coord, IntBinary, ReduceOp, Relation, Scalar, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
@@ -67,7 +67,7 @@ fn row_order(cx: &mut Context, rows: ValueId) -> Result<ValueId, RuleError> {
         let coords = vec![Coord::Indirect(0), Coord::Indirect(1)];
         let keys = cx.b.gather(rows, &[order, column], coords, &shape[..1])?;
         let (_, places) = cx.b.sort(keys, 0, false)?;
-        Ok(vec![super::embedding::rows(cx, order, places)?])
+        Ok(vec![cx.b.rows(order, places)?])
     })?;
     Ok(sorted[0])
 }
@@ -86,7 +86,7 @@ pub(crate) fn in_order(
         return Ok((values, Some(places)));
     }
     let places = row_order(cx, rows)?;
-    Ok((super::embedding::rows(cx, rows, places)?, Some(places)))
+    Ok((cx.b.rows(rows, places)?, Some(places)))
 }
 
 /// The first of each run; for each element or slice the number of its run; the lengths of the runs. Sorted first, unless
@@ -102,7 +102,7 @@ fn unique(cx: &mut Context, a: &Args, sorted: bool) -> Rule {
         starts = cx.b.reduce(ReduceOp::Any, starts, &[1], false)?;
     }
     let (positions, _) = linear_hits(cx, starts, &size, true)?;
-    let mut distinct = super::embedding::rows(cx, values, positions)?;
+    let mut distinct = cx.b.rows(values, positions)?;
     if let Some((axis, shape)) = &slices {
         distinct = cx.split_axis(distinct, 1, shape)?;
         distinct = cx.move_axis(distinct, 0, *axis)?;

@@ -3,13 +3,13 @@
 //! Factors are stored as LAPACK stores them, so that a program can compute them at one place and use them at another.
 
 use super::super::linalg::solve::{self, all_pivots, row_exchanges, sides};
-use super::super::steps::repeat;
 use super::super::{Args, Context, Formula, Outputs, RuleError};
 use super::lu::factors_of;
 use super::matrices::{adjoint, any_parts, parts, triangular};
 use super::parts::{Complex, Parts};
 use super::reflections::{Reflection, column, each, expression, of, reflection};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{Relation, ValueId};
 use crate::symbolic::Expr;
 

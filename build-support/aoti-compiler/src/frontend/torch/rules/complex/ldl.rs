@@ -5,13 +5,13 @@
 //! been dealt with changes nothing but its pivot.
 
 use super::super::linalg::solve::{self, checked, demand, sides};
-use super::super::steps::repeat;
 use super::super::{Args, Context, Formula, Outputs, RuleError};
 use super::lu::gathered;
 use super::matrices::parts;
 use super::parts::{Complex, Parts};
 use super::reflections::{column, each, expression, of};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
 

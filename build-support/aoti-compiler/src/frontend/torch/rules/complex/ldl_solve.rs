@@ -4,7 +4,6 @@
 //! P L D L^T P^T, or the same with L^H, and each factor is met by itself.
 
 use super::super::linalg::solve::{self, all_pivots, sides};
-use super::super::steps::repeat;
 use super::super::{Args, Context, Formula, Outputs, RuleError};
 use super::factored::exchanged;
 use super::ldl::{Block, chosen, conjugate_if};
@@ -13,6 +12,7 @@ use super::matrices::{parts, triangular};
 use super::parts::{Complex, Parts};
 use super::reflections::{column, each, expression, of};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{Coord, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
 

@@ -2,13 +2,13 @@
 
 use super::super::gather::gather_along;
 use super::super::linalg::solve::{checked, demand, diagonal_and_sign, sides};
-use super::super::steps::repeat;
 use super::super::{Args, Context, Formula, Outputs, RuleError};
 use super::matrices::{adjoint, parts};
 use super::parts::{Complex, Parts};
 use super::products::{of_all, quotient_by};
 use super::reflections::{column, each, of};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
 

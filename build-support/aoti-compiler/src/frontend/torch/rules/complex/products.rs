@@ -3,10 +3,10 @@
 //! In each round every element is multiplied by the product that ends so many places before it, and that is twice as far in
 //! the next one (Hillis and Steele, "Data parallel algorithms", 1986): as many rounds as the length has digits.
 
-use super::super::steps::repeat_while_any;
 use super::super::{Args, Context, Formula, Outputs, RuleError};
 use super::parts::{Complex, Parts};
 use crate::dtype::DType;
+use crate::graph::steps::repeat_while_any;
 use crate::graph::{BinaryOp, Coord, Relation, ValueId};
 use crate::symbolic::Expr;
 

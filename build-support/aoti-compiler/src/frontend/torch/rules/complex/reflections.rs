@@ -2,11 +2,11 @@
 //! (Golub and Van Loan, "Matrix computations", 5.1; LAPACK's `zlarfg` chooses that number so). Knows no operator.
 
 use super::super::linalg::solve::sides;
-use super::super::steps::repeat;
 use super::super::{Context, Formula, RuleError};
 use super::matrices::adjoint;
 use super::parts::{Complex, Parts};
 use crate::dtype::DType;
+use crate::graph::steps::repeat;
 use crate::graph::{BinaryOp, Coord, Relation, ValueId};
 use crate::symbolic::Expr;
 

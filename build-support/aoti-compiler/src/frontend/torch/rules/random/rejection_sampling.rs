@@ -3,11 +3,11 @@
 //! Each round of the loop has bits of its own; an element that is accepted stays as it is while others go on.
 
 use super::super::registry::rules;
-use super::super::steps::{Step, repeat_while_any};
 use super::super::{Args, Context, Formula, Outputs, RuleError};
 use super::distributions::{bits_under, normal_of, open_fraction};
 use super::ops::all_hold;
 use crate::dtype::DType;
+use crate::graph::steps::{Step, repeat_while_any};
 use crate::graph::{BinaryOp, IntBinary, Relation, ValueId};
 use crate::symbolic::Expr;
 
