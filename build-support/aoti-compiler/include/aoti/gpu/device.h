@@ -18,7 +18,12 @@
 #define AOTI_SHARED static
 #define AOTI_DYNAMIC_SHARED(NAME) char *const NAME = aoti::emulated::dynamic_shared()
 #else
+// AMD's compiler takes a block to be as large as may be, and gives its threads few registers, unless it is told in its own word.
+#if defined(__HIP__)
+#define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(1, THREADS))) void
+#else
 #define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
+#endif
 // clang has no word for clusters.
 #if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define AOTI_CLUSTERS 1
