@@ -54,20 +54,34 @@
 #define AOTI_UNROLL_TIMES(N) AOTI_PRAGMA(unroll N)
 #endif
 
+// The instructions of matrix units that there are templates for, one of which is AOTI_UNITS; 0 where there are none that are used. Of a
+// warp, with copies that no thread waits for (mma.h), or of AMD's wavefronts (fragments.h).
+#define AOTI_MMA 1
+#define AOTI_MFMA 2
+#define AOTI_WMMA 3
+#define AOTI_WMMA12 4
+
 #if defined(AOTI_EMULATED)
 #include "emulate.h"
 #else
 
 AOTI_NAMESPACE_BEGIN
 
-// AOTI_UNITS: whether there are matrix units that are used, and copies that no thread waits for.
 #if defined(__NVCC__) || (defined(__CUDA__) && !defined(__HIP__))
 #define AOTI_NVIDIA 1
-#define AOTI_UNITS 1
+#define AOTI_UNITS AOTI_MMA
 constexpr int kWarp = 32;
 #else
 #define AOTI_NVIDIA 0
+#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__)
+#define AOTI_UNITS AOTI_MFMA
+#elif defined(__GFX11__)
+#define AOTI_UNITS AOTI_WMMA
+#elif defined(__GFX12__)
+#define AOTI_UNITS AOTI_WMMA12
+#else
 #define AOTI_UNITS 0
+#endif
 #if defined(__AMDGCN_WAVEFRONT_SIZE)
 constexpr int kWarp = __AMDGCN_WAVEFRONT_SIZE;
 #elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx942__) || defined(__gfx950__)
