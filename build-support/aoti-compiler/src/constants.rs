@@ -101,6 +101,9 @@ pub(crate) const RESULT_PAD: i64 = 8;
 /// `kRing` of `gpu/unit_fill.h`.
 pub(crate) const RING: i64 = 4;
 
+/// `kResultBytes` of `gpu/staged_fill.h`.
+pub(crate) const RESULT_BYTES: i64 = 40960;
+
 /// `kSpan` of `gpu/tensor_map.h`.
 pub(crate) const SPAN: i64 = 32;
 

@@ -37,10 +37,13 @@ mod repeated;
 mod rows;
 #[path = "device/scatters.rs"]
 mod scatters;
+#[path = "device/units.rs"]
+mod units;
 #[path = "device/windows.rs"]
 mod windows;
 
 use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
+use units::{ON_ROUNDED_UNITS, ON_UNITS};
 
 const NAMES: [&str; 16] = [
     "kernels",
@@ -66,11 +69,6 @@ const ROUNDED: &str = "rounded";
 const LIBRARY: &str = "library";
 /// What is open is decided otherwise than without records, but for tiles.
 const OTHERWISE: &str = "otherwise";
-/// Tiles on matrix units: the first of each kernel's, the next, and so on.
-const ON_UNITS: [&str; 2] = ["units0", "units1"];
-/// The same, where products of `f32` may be TF32.
-const ON_ROUNDED_UNITS: [&str; 1] = ["rounded0"];
-
 fn may_be_rounded(name: &str) -> bool {
     name.starts_with(ROUNDED)
 }
@@ -356,22 +354,6 @@ fn other_answers_agree_with_the_evaluator() {
 }
 
 #[test]
-fn tiles_on_matrix_units_agree_with_the_evaluator() {
-    let text = source("units");
-    let mut tiles = BTreeSet::new();
-    for name in ON_UNITS.iter().chain(&ON_ROUNDED_UNITS) {
-        let bundle = compiled_text(name, text.clone(), NVIDIA.architecture);
-        let calls = kernels(&bundle).split("contract_units<").skip(1);
-        tiles.extend(calls.filter_map(|call| Some(call.split_once('>')?.0.to_owned())));
-        emulated(name, &text, NVIDIA);
-    }
-    for (element, least) in [("f16", 2), ("bf16", 2), ("f32", 2), ("Tf32", 1)] {
-        let of_type = tiles.iter().filter(|tile| tile.split(',').next() == Some(element));
-        assert!(of_type.count() >= least, "{element}: {tiles:?}");
-    }
-}
-
-#[test]
 fn weights_come_before_the_kernel_begins_where_nothing_writes_them() {
     let bundle = compiled("together", "sm_90a");
     let functions: Vec<&str> = kernels(&bundle).split("AOTI_KERNEL_END").collect();
@@ -437,28 +419,6 @@ fn narrow_wavefronts_agree_with_the_evaluator() {
 #[test]
 fn wavefronts_of_64_agree_with_the_evaluator() {
     NAMES.iter().for_each(|name| emulated(name, &source(name), GFX9));
-}
-
-#[test]
-fn drawn_attention_agrees_with_the_evaluator() {
-    const EACH: usize = 8;
-    let wanted = std::env::var("AOTI_DRAWN_ATTENTION").ok().and_then(|count| count.parse().ok());
-    for part in 0..wanted.unwrap_or(EACH).div_ceil(EACH) {
-        let text = drawn::graph(part as u64, EACH);
-        let bundle = compiled_text("drawn", text.clone(), "sm_90a");
-        assert_eq!(kernels(&bundle).matches("AOTI_KERNEL_END").count(), EACH, "each is one kernel");
-        emulated("drawn", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
-    }
-}
-
-#[test]
-fn drawn_convolutions_agree_with_the_evaluator() {
-    const EACH: usize = 6;
-    let wanted = std::env::var("AOTI_DRAWN_CONVOLUTIONS").ok().and_then(|count| count.parse().ok());
-    for part in 0..wanted.unwrap_or(EACH).div_ceil(EACH) {
-        let text = convolutions::graph(part as u64, EACH);
-        emulated("convolutions", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
-    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::float8::Float8;
 use crate::graph::{Builder, Constant, ConstantSource, Graph, Node, Op, OutputRole, ValueId};
 use crate::interpret::{Tensor, cast};
 use crate::symbolic::Expr;
-use crate::target::{GpuTarget, Target, Vendor};
+use crate::target::{GpuTarget, Target};
 
 /// Elements from which on a weight is worth it: others are near whatever happens.
 const LEAST_ELEMENTS: i64 = 4096;
@@ -42,7 +42,7 @@ fn has_groups(constant: &Constant, view: &Option<(Vec<Expr>, Vec<Expr>)>, target
     let Some(k) = depth.as_int().and_then(|depth| usize::try_from(depth).ok()) else { return false };
     let is_whole = (depth * columns).is(constant.sizes.iter().product());
     // Bytes that are not scaled have code of their own, which is faster where no matrix units multiply them.
-    let is_faster = groups.is_scaled() || gpu.vendor == Vendor::Nvidia;
+    let is_faster = groups.is_scaled() || gpu.multiplies_by_warp();
     is_whole && is_faster && groups.in_columns(k, GpuTarget::GROUP_RUN).is_some()
 }
 

@@ -60,28 +60,38 @@ pub struct GpuTarget {
     /// When long sums are split: each result is the work of a team of threads where neighbours in memory are added up, and
     /// of a few threads where they are results of their own.
     pub splits: SplitPolicy,
-    /// Shapes of the matrix instructions, best first; none where there are no such instructions.
-    pub matrix_shapes: &'static [MatrixShape],
+    /// What its matrix units do, if it has such.
+    pub matrix_units: Option<MatrixUnits>,
     /// What of `f32` its matrix units may multiply as TF32, if they can.
     pub tf32: Tf32,
     /// The vendor's library, where products may be left to it.
     pub library: Option<MathLibrary>,
 }
 
-/// What one matrix instruction of a warp multiplies: `[m, k]` by `[k, n]`, halves summed in `f32`.
+/// What the templates for matrix units can do on an architecture, beside products of halves with sums in `f32`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct MatrixShape {
-    /// Rows.
-    pub m: i64,
-    /// Columns.
-    pub n: i64,
-    /// Length of the sums.
-    pub k: i64,
+pub struct MatrixUnits {
+    /// Products of `f32` that lose nothing: as they are, or as sums of narrower numbers.
+    pub multiplies_f32: bool,
+    /// Copies to shared memory that no thread waits for, so that several pieces of the operands are on their way. Elsewhere the next
+    /// piece is in registers.
+    pub copies_ahead: bool,
+    /// The instruction `mma` of a warp, with which there are templates for a few rows, for attention and for `f32` as TF32.
+    pub multiplies_by_warp: bool,
+    /// Sums of a tile that the registers of a thread have room for.
+    pub thread_sums: i64,
 }
 
-impl MatrixShape {
-    /// The shape of the instruction `mma` of a warp.
-    pub const OF_WARP: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
+impl MatrixUnits {
+    /// What holds on both of two architectures.
+    fn common(self, other: MatrixUnits) -> MatrixUnits {
+        MatrixUnits {
+            multiplies_f32: self.multiplies_f32 && other.multiplies_f32,
+            copies_ahead: self.copies_ahead && other.copies_ahead,
+            multiplies_by_warp: self.multiplies_by_warp && other.multiplies_by_warp,
+            thread_sums: self.thread_sums.min(other.thread_sums),
+        }
+    }
 }
 
 /// A line of the table. Where devices of a family differ, what the smaller of them have.
@@ -94,13 +104,28 @@ struct Architecture {
     has_tma: bool,
     max_shared_bytes: i64,
     cache_bytes: i64,
-    matrix_shapes: &'static [MatrixShape],
+    matrix_units: Option<MatrixUnits>,
 }
 
 const MIB: i64 = 1 << 20;
-const MMA: &[MatrixShape] = &[MatrixShape::OF_WARP];
-const MFMA: &[MatrixShape] = &[MatrixShape { m: 32, n: 32, k: 8 }, MatrixShape { m: 16, n: 16, k: 16 }];
-const WMMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 16, k: 16 }];
+const MMA: Option<MatrixUnits> = Some(MatrixUnits {
+    multiplies_f32: true,
+    copies_ahead: true,
+    multiplies_by_warp: true,
+    thread_sums: 128,
+});
+const MFMA: Option<MatrixUnits> = Some(MatrixUnits {
+    multiplies_f32: true,
+    copies_ahead: false,
+    multiplies_by_warp: false,
+    thread_sums: 128,
+});
+const WMMA: Option<MatrixUnits> = Some(MatrixUnits {
+    multiplies_f32: false,
+    copies_ahead: false,
+    multiplies_by_warp: false,
+    thread_sums: 64,
+});
 
 const ARCHITECTURES: &[Architecture] = &[
     with_clusters(nvidia("sm_10", 227 * 1024, 126 * MIB, MMA)),
@@ -110,22 +135,22 @@ const ARCHITECTURES: &[Architecture] = &[
     nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
     nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
     nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
-    nvidia("sm_7", 64 * 1024, 4 * MIB, &[]),
+    nvidia("sm_7", 64 * 1024, 4 * MIB, None),
     amd("gfx908", 64, 8 * MIB, MFMA),
     amd("gfx90a", 64, 8 * MIB, MFMA),
     amd("gfx94", 64, 4 * MIB, MFMA),
     amd("gfx95", 64, 4 * MIB, MFMA),
-    amd("gfx9", 64, 4 * MIB, &[]),
+    amd("gfx9", 64, 4 * MIB, None),
     amd("gfx11", 32, 4 * MIB, WMMA),
     amd("gfx12", 32, 4 * MIB, WMMA),
-    amd("gfx10", 32, 4 * MIB, &[]),
+    amd("gfx10", 32, 4 * MIB, None),
 ];
 
 const fn nvidia(
     prefix: &'static str,
     max_shared_bytes: i64,
     cache_bytes: i64,
-    matrix_shapes: &'static [MatrixShape],
+    matrix_units: Option<MatrixUnits>,
 ) -> Architecture {
     Architecture {
         prefix,
@@ -135,7 +160,7 @@ const fn nvidia(
         has_tma: false,
         max_shared_bytes,
         cache_bytes,
-        matrix_shapes,
+        matrix_units,
     }
 }
 
@@ -148,7 +173,7 @@ const fn amd(
     prefix: &'static str,
     warp: i64,
     cache_bytes: i64,
-    matrix_shapes: &'static [MatrixShape],
+    matrix_units: Option<MatrixUnits>,
 ) -> Architecture {
     Architecture {
         prefix,
@@ -158,7 +183,7 @@ const fn amd(
         has_tma: false,
         max_shared_bytes: 64 * 1024,
         cache_bytes,
-        matrix_shapes,
+        matrix_units,
     }
 }
 
@@ -190,16 +215,15 @@ impl GpuTarget {
             common.has_tma &= other.has_tma;
             common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
             common.cache_bytes = common.cache_bytes.min(other.cache_bytes);
-            if other.matrix_shapes != common.matrix_shapes {
-                common.matrix_shapes = &[];
-            }
+            common.matrix_units =
+                common.matrix_units.zip(other.matrix_units).map(|(one, two)| one.common(two));
         }
         Some(common)
     }
 
     /// Whether it has the matrix instruction of a warp that the templates for halves and for `f32` are made of.
     pub fn multiplies_by_warp(&self) -> bool {
-        self.matrix_shapes.contains(&MatrixShape::OF_WARP)
+        self.matrix_units.is_some_and(|units| units.multiplies_by_warp)
     }
 
     /// The same where units may multiply so.
@@ -246,7 +270,7 @@ impl GpuTarget {
                 fewest: 4,
                 products: None,
             },
-            matrix_shapes: known.matrix_shapes,
+            matrix_units: known.matrix_units,
             tf32: Tf32::NONE,
             library: None,
         })
@@ -269,18 +293,20 @@ mod tests {
         assert_eq!((hopper.vendor, hopper.warp, hopper.max_shared_bytes), (Vendor::Nvidia, 32, 227 * 1024));
         assert_eq!(GpuTarget::named("gfx942").expect("it is in the table").warp, 64);
         assert_eq!(GpuTarget::named("gfx1100").expect("it is in the table").warp, 32);
-        assert_eq!(GpuTarget::named("gfx90a").expect("it is in the table").matrix_shapes, MFMA);
+        assert_eq!(GpuTarget::named("gfx90a").expect("it is in the table").matrix_units, MFMA);
         let old = GpuTarget::named("gfx906").expect("it is in the table");
-        assert_eq!((old.vendor, old.matrix_shapes), (Vendor::Amd, [].as_slice()));
+        assert_eq!((old.vendor, old.matrix_units), (Vendor::Amd, None));
         assert_eq!(GpuTarget::named("mali"), None);
     }
 
     #[test]
     fn several_architectures_have_what_each_of_them_has() {
         let common = GpuTarget::common(&["sm_90a", "sm_80"]).expect("both are in the table");
-        assert_eq!((common.max_shared_bytes, common.matrix_shapes), (163 * 1024, MMA));
+        assert_eq!((common.max_shared_bytes, common.matrix_units), (163 * 1024, MMA));
         assert_eq!(common.architecture, "sm_90a+sm_80");
-        assert!(GpuTarget::common(&["sm_90a", "sm_75"]).expect("both are").matrix_shapes.is_empty());
+        assert_eq!(GpuTarget::common(&["sm_90a", "sm_75"]).expect("both are").matrix_units, None);
+        assert_eq!(GpuTarget::common(&["gfx942", "gfx1100"]).expect("both are").matrix_units, WMMA);
+        assert_eq!(GpuTarget::common(&["gfx942", "gfx1030"]).expect("both are").matrix_units, None);
         assert_eq!(GpuTarget::common(&["sm_90a", "gfx90a"]), None);
         assert_eq!(GpuTarget::common::<&str>(&[]), None);
     }

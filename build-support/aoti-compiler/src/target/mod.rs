@@ -13,7 +13,7 @@ pub(crate) mod templates;
 pub(crate) use backend::Backend;
 pub use backend::Vendor;
 pub use cpu::{CpuLevel, CpuTarget};
-pub use gpu::{GpuTarget, MatrixShape, Tf32};
+pub use gpu::{GpuTarget, MatrixUnits, Tf32};
 pub use library::MathLibrary;
 
 use crate::cost::{CostModel, WorkKind};

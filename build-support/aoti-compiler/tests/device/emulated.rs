@@ -16,11 +16,16 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Machine {
     pub(super) architecture: &'static str,
     wavefront: u32,
+    /// What its matrix units are to `gpu/device.h`.
+    units: &'static str,
 }
 
-pub(super) const NVIDIA: Machine = Machine { architecture: "sm_90a", wavefront: 32 };
-pub(super) const GFX9: Machine = Machine { architecture: "gfx90a", wavefront: 64 };
-pub(super) const GFX11: Machine = Machine { architecture: "gfx1100", wavefront: 32 };
+pub(super) const NVIDIA: Machine = Machine { architecture: "sm_90a", wavefront: 32, units: "AOTI_MMA" };
+pub(super) const GFX9: Machine = Machine { architecture: "gfx90a", wavefront: 64, units: "AOTI_MFMA" };
+pub(super) const GFX11: Machine = Machine { architecture: "gfx1100", wavefront: 32, units: "AOTI_WMMA" };
+pub(super) const GFX12: Machine = Machine { architecture: "gfx1201", wavefront: 32, units: "AOTI_WMMA12" };
+/// All of them.
+pub(super) const MACHINES: [Machine; 4] = [NVIDIA, GFX9, GFX11, GFX12];
 
 impl Machine {
     fn is_hip(self) -> bool {
@@ -34,11 +39,6 @@ impl Machine {
 
     pub(super) fn host_code(self) -> &'static str {
         if self.is_hip() { "run_rocm.cpp" } else { "run_cuda.cpp" }
-    }
-
-    /// What device code is compiled with where it has matrix units.
-    fn units(self) -> &'static [&'static str] {
-        if self.is_hip() { &[] } else { &["-DAOTI_EMULATED_UNITS"] }
     }
 
     /// What the driver and main programs are compiled with.
@@ -155,9 +155,9 @@ pub(super) fn program_of(
             .arg("-o")
             .arg(folder.join(output)));
     };
-    let emulation = format!("-DAOTI_EMULATED={}", machine.wavefront);
-    let emulation = [&["-shared", "-fPIC", &emulation], machine.units()].concat();
-    compile("image.so", &[folder.join("device.cpp")], &emulation);
+    let warp = format!("-DAOTI_EMULATED={}", machine.wavefront);
+    let units = format!("-DAOTI_EMULATED_UNITS={}", machine.units);
+    compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &warp, &units]);
     let api = format!("-DMODEL_API={}", bundle.exported_symbol());
     let own = ["model.cpp", machine.host_code(), "code.S", "weights.S"].map(|file| folder.join(file));
     compile(

@@ -44,6 +44,10 @@ AOTI_INLINE f32 power_of_two(f32 x) {
 #endif
 }
 
+// Scores of a row may exceed what its exponents are relative to by this much before the sums are scaled, where weights are rounded
+// to halves: they stay far below what those hold, and most tiles need no scaling.
+constexpr f32 kSlack = 5.0f;
+
 // What the exponents of a row are relative to: its largest score, so that no power overflows; anything where all scores
 // are hidden.
 AOTI_INLINE f32 base_of(f32 peak) { return peak == -__builtin_inff() ? 0.0f : peak; }

@@ -8,7 +8,7 @@
 AOTI_NAMESPACE_BEGIN
 
 namespace detail {
-#if AOTI_UNITS
+#if AOTI_UNITS == AOTI_MMA
 
 template <int Size, int To> constexpr int kRounded = (Size + To - 1) / To * To;
 

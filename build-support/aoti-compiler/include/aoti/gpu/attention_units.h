@@ -1,21 +1,18 @@
-// Attention of halves on the matrix units of NVIDIA GPUs: by a warp's instructions on sm_80 and later, by a warpgroup's on
+// Attention of halves on matrix units, of NVIDIA's GPUs by a warp's instructions on sm_80 and later, by a warpgroup's on
 // sm_90a, where the softmax of a tile of keys is computed while the units multiply: the next scores and the last weighted sum
 // are both on their way, and, where a block has threads that only copy (roles.h), one warpgroup multiplies while the other
-// computes (Shah et al., "FlashAttention-3", 2024). Elsewhere the sums are those of attention.h.
+// computes (Shah et al., "FlashAttention-3", 2024). On AMD's as in attention_waves.h; elsewhere the sums are those of attention.h.
 #pragma once
 
 #include "attention.h"
 #include "attention_tiles.h"
+#include "attention_waves.h"
 
 AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-#if AOTI_UNITS
-
-// Scores of a row may exceed what its exponents are relative to by this much before the sums are scaled: weights stay far
-// below what halves hold, and most tiles need no scaling.
-constexpr f32 kSlack = 5.0f;
+#if AOTI_UNITS == AOTI_MMA
 
 template <class T> AOTI_INLINE u32 pack_two(f32 low, f32 high) {
 #if AOTI_COPIES
@@ -253,15 +250,17 @@ AOTI_INLINE void attend_tiles(const Places &places, I row0, I m, I n, I reach, I
 #endif
 } // namespace detail
 
-// The queries [row0, row0 + Rows), by twice as many threads: each warp has 16, each warpgroup 64. Keys pass in tiles of `Keys`.
+// The queries [row0, row0 + Rows), by twice as many threads: 32 of them have 16, a warpgroup 64. Keys pass in tiles of `Keys`.
 template <int Rows, int Keys, int Width, int Columns, bool Causal, int OfNothing, class T, class I, class Score, class Epilogue>
 AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
                                const Score &score, const Epilogue &epilogue) {
   using namespace detail;
-#if AOTI_UNITS
+#if AOTI_UNITS == AOTI_MMA
   const I end = row0 + Rows < m ? row0 + Rows : m, tiles = ceil_div(seen_by<Causal>(end, n, reach), I(Keys));
   const OwnTiles<Rows, Keys, Width, Columns, T, I> places(shared, m, n, tiles, q, k, v);
   attend_tiles<Rows, Keys, Width, Columns, Causal, OfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
+#elif AOTI_FRAGMENTS
+  attend_by_waves<Rows, Keys, Width, Columns, Causal, OfNothing>(shared, row0, m, n, reach, q, k, v, score, epilogue);
 #else
   for (I r = 0; r < Rows && row0 + r < m; r += 16)
     attend<Rows * 2, 16, Width, Columns, Causal, OfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);

@@ -18,7 +18,12 @@
 #define AOTI_SHARED static
 #define AOTI_DYNAMIC_SHARED(NAME) char *const NAME = aoti::emulated::dynamic_shared()
 #else
+// AMD's compiler takes a block to be as large as may be, and gives its threads few registers, unless it is told in its own word.
+#if defined(__HIP__)
+#define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(1, THREADS))) void
+#else
 #define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
+#endif
 // clang has no word for clusters.
 #if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define AOTI_CLUSTERS 1
@@ -49,20 +54,34 @@
 #define AOTI_UNROLL_TIMES(N) AOTI_PRAGMA(unroll N)
 #endif
 
+// The instructions of matrix units that there are templates for, one of which is AOTI_UNITS; 0 where there are none that are used. Of a
+// warp, with copies that no thread waits for (mma.h), or of AMD's wavefronts (fragments.h).
+#define AOTI_MMA 1
+#define AOTI_MFMA 2
+#define AOTI_WMMA 3
+#define AOTI_WMMA12 4
+
 #if defined(AOTI_EMULATED)
 #include "emulate.h"
 #else
 
 AOTI_NAMESPACE_BEGIN
 
-// AOTI_UNITS: whether there are matrix units that are used, and copies that no thread waits for.
 #if defined(__NVCC__) || (defined(__CUDA__) && !defined(__HIP__))
 #define AOTI_NVIDIA 1
-#define AOTI_UNITS 1
+#define AOTI_UNITS AOTI_MMA
 constexpr int kWarp = 32;
 #else
 #define AOTI_NVIDIA 0
+#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__)
+#define AOTI_UNITS AOTI_MFMA
+#elif defined(__GFX11__)
+#define AOTI_UNITS AOTI_WMMA
+#elif defined(__GFX12__)
+#define AOTI_UNITS AOTI_WMMA12
+#else
 #define AOTI_UNITS 0
+#endif
 #if defined(__AMDGCN_WAVEFRONT_SIZE)
 constexpr int kWarp = __AMDGCN_WAVEFRONT_SIZE;
 #elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx942__) || defined(__gfx950__)

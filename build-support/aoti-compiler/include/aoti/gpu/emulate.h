@@ -150,10 +150,10 @@ template <class... A, void (*Kernel)(A...)> struct Unpacked<Kernel> {
 
 AOTI_NAMESPACE_BEGIN
 
-// Whether there are the units and copies of emulate_units.h: where the tests emulate a device of NVIDIA's.
+// The matrix units that the tests emulate: emulate_units.h, with its copies, or emulate_fragments.h.
 #define AOTI_NVIDIA 0
 #if defined(AOTI_EMULATED_UNITS)
-#define AOTI_UNITS 1
+#define AOTI_UNITS AOTI_EMULATED_UNITS
 #else
 #define AOTI_UNITS 0
 #endif
@@ -193,6 +193,6 @@ inline void fence() {}
 
 AOTI_NAMESPACE_END
 
-#if AOTI_UNITS
+#if AOTI_UNITS == AOTI_MMA
 #include "emulate_units.h"
 #endif

@@ -12,7 +12,7 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-#if AOTI_UNITS
+#if AOTI_UNITS == AOTI_MMA
 
 #if AOTI_NVIDIA
 // d = a b + c for a of 16 by 8, b of 8 by 8, TF32.
@@ -160,7 +160,7 @@ template <bool Rounded, int Rows, int Columns, int Threads, class FillA, class F
   }
   AOTI_INLINE void finish() {}
   // Slices add their sums to those of the ones before, in turn.
-  AOTI_INLINE void store(f32 *results) const {
+  template <int> AOTI_INLINE void store(f32 *results, int) const {
     const int lane = thread_index() % 32;
     AOTI_UNROLL_TIMES(1)
     for (int turn = 0; turn < kSlices; ++turn) {

@@ -17,10 +17,10 @@ constexpr int kResultPad = 8;
 template <class T, int Rows, int Columns, int Threads>
 constexpr int kUnitDepth = (sizeof(T) == 4 && Rows + Columns <= 64 ? Threads : 128) / int(sizeof(T));
 
-#if AOTI_UNITS
-
 template <class Source> constexpr bool is_strided = false;
 template <class T, class I, bool ByDepth> constexpr bool is_strided<Strided<T, I, ByDepth>> = true;
+
+#if AOTI_UNITS == AOTI_MMA
 
 // Pieces of an operand, Outers by Depth, from device memory into the ring, 16 bytes of a thread at a time. In the ring they are
 // blocks of rows of 128 bytes, which are of one outer position each, or of one depth where the outer axis is contiguous.

@@ -1,21 +1,22 @@
-// Products on the matrix units of NVIDIA GPUs, sums in f32: operands by way of shared memory in a ring of four pieces, two of
-// which are on their way while one is multiplied; results by way of shared memory too, so that epilogues read and write whole
-// memory transactions. Elsewhere the sums are those of contract.h.
+// Products on matrix units, sums in f32: operands by way of shared memory, results too, so that epilogues read and write whole
+// memory transactions. Where there are no units, or none for a type, the sums are those of contract.h.
 //
-// Halves are multiplied by a warp's instructions on sm_80 and later, by a warpgroup's on sm_90a; f32, and what is rounded to TF32,
-// as in split_sums.h.
+// On NVIDIA's GPUs pieces of the operands are in a ring of four, two of which are on their way while one is multiplied. Halves are multiplied
+// by a warp's instructions on sm_80 and later, by a warpgroup's on sm_90a; f32, and what is rounded to TF32, as in split_sums.h.
+// On AMD's a piece is in registers while the one before it is multiplied (wave_sums.h).
 #pragma once
 
 #include "cluster.h"
 #include "contract.h"
 #include "split_sums.h"
 #include "unit_fill.h"
+#include "wave_sums.h"
 
 AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-#if AOTI_UNITS
+#if AOTI_UNITS == AOTI_MMA
 #if AOTI_WARPGROUPS
 
 // The sums of one thread by instructions of a warpgroup, each of which has 64 rows of the tile.
@@ -42,7 +43,7 @@ template <class T, int Rows, int Columns, int Threads, class FillA, class FillB>
     warpgroup_wait<1>();
   }
   AOTI_INLINE void finish() { warpgroup_wait<0>(); }
-  AOTI_INLINE void store(f32 *results) const {
+  template <int> AOTI_INLINE void store(f32 *results, int) const {
     const int warp = thread_index() / 32, lane = thread_index() % 32;
     AOTI_UNROLL_TIMES(32)
     for (int j = 0; j < Columns / 8; ++j)
@@ -98,7 +99,7 @@ template <class T, int Rows, int Columns, int Threads, class FillA, class FillB>
     }
   }
   AOTI_INLINE void finish() {}
-  AOTI_INLINE void store(f32 *results) const {
+  template <int> AOTI_INLINE void store(f32 *results, int) const {
     const int lane = thread_index() % 32;
     AOTI_UNROLL_TIMES(8)
     for (int i = 0; i < kDown; ++i)
@@ -172,20 +173,26 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
   wait_for_copies<0>();
 }
 
+template <class T> constexpr bool kHasUnits = true;
+template <int Rows, int> constexpr int kResultRows = Rows;
+template <int Outers, int Threads, int Depth, class Source, class I> using PieceFill = UnitFill<Outers, Threads, Depth, Source, I>;
+
+#elif AOTI_FRAGMENTS
+
+template <class T> constexpr bool kHasUnits = kHasFragments<T>;
+template <int Rows, int Columns> constexpr int kResultRows = result_rows<Columns>(Rows);
+template <int Outers, int Threads, int Depth, class Source, class I> using PieceFill = StagedFill<Outers, Threads, Depth, Source, I>;
+template <class T, int Rows, int Columns, int Threads, class FillA, class FillB> using UnitSums = WaveSums<T, Rows, Columns, Threads, FillA, FillB>;
+
 #endif
 
-} // namespace detail
-
-// The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
-// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. Neighbouring Blocks share
-// the depth (cluster.h). A launch has the shared memory of as many pieces as there are, four at most, and of the results.
-template <class T, int Rows, int Columns, int Threads, int Lanes, int Blocks = 1, class I, class A, class B, class Epilogue>
-AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
 #if AOTI_UNITS
-  using namespace detail;
+
+template <class T, int Rows, int Columns, int Threads, int Lanes, int Blocks, class I, class A, class B, class Epilogue>
+AOTI_INLINE void contract_on_units(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
   constexpr int kDepth = kUnitDepth<T, Rows, Columns, Threads>, kPitch = Columns + kResultPad, kWhole = 16 / int(sizeof(T));
-  using FillA = UnitFill<Rows, Threads, kDepth, A, I>;
-  using FillB = UnitFill<Columns, Threads, kDepth, B, I>;
+  using FillA = PieceFill<Rows, Threads, kDepth, A, I>;
+  using FillB = PieceFill<Columns, Threads, kDepth, B, I>;
   AOTI_DYNAMIC_SHARED(shared);
   char *const ring = shared;
   if (Cluster<Blocks>::is_idle()) return;
@@ -202,25 +209,51 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
     add_up_units<false, FillA, FillB>(own, ring, table_a, table_b, first, end, row0, column0, m, n, k, a, b);
   barrier();
   f32 *const results = (f32 *)ring;
-  own.store(results);
-  Cluster<Blocks>::meet();
+  constexpr int kSome = kResultRows<Rows, Columns>;
   AOTI_UNROLL_TIMES(1)
-  for (int i = Cluster<Blocks>::rank() * Threads + thread_index(); i < Rows * (Columns / Lanes); i += Cluster<Blocks>::kParts * Threads) {
-    const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
-    f32 *const sums = results + row * kPitch + column;
-    Cluster<Blocks>::template add_up<Lanes>(sums);
-    if constexpr (sizeof(T) == sizeof(f32)) correct_split_sums<Lanes>(I(row0 + row), I(column0 + column), m, n, k, a, b, sums);
-    finish<f32, Lanes>(I(row0 + row), I(column0 + column), m, n, sums, epilogue);
+  for (int above = 0; above < Rows; above += kSome) {
+    if (above > 0) barrier();
+    own.template store<kSome>(results, above);
+    Cluster<Blocks>::meet();
+    AOTI_UNROLL_TIMES(1)
+    for (int i = Cluster<Blocks>::rank() * Threads + thread_index(); i < kSome * (Columns / Lanes); i += Cluster<Blocks>::kParts * Threads) {
+      const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
+      const I to_row = row0 + (above + row), to_column = column0 + column;
+      f32 *const sums = results + row * kPitch + column;
+      Cluster<Blocks>::template add_up<Lanes>(sums);
+#if AOTI_UNITS == AOTI_MMA
+      if constexpr (sizeof(T) == sizeof(f32)) correct_split_sums<Lanes>(to_row, to_column, m, n, k, a, b, sums);
+#endif
+      finish<f32, Lanes>(to_row, to_column, m, n, sums, epilogue);
+    }
   }
   Cluster<Blocks>::part();
+}
+
 #else
-  constexpr int kRows = Rows < 64 ? Rows : 64, kColumns = Columns < 64 ? Columns : 64;
-  AOTI_UNROLL_TIMES(1)
-  for (int r = 0; r < Rows; r += kRows)
-    AOTI_UNROLL_TIMES(1)
-    for (int c = 0; c < Columns; c += kColumns)
-      contract<f32, kRows, kColumns, Threads, (Lanes < 4 ? Lanes : 4), Blocks>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
+template <class T> constexpr bool kHasUnits = false;
 #endif
+
+} // namespace detail
+
+// The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
+// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. Neighbouring Blocks share
+// the depth (cluster.h). A launch has the shared memory of as many pieces as there are, four at most, or of one (wave_sums.h), and
+// of the results.
+template <class T, int Rows, int Columns, int Threads, int Lanes, int Blocks = 1, class I, class A, class B, class Epilogue>
+AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
+#if AOTI_UNITS
+  if constexpr (detail::kHasUnits<T>)
+    return detail::contract_on_units<T, Rows, Columns, Threads, Lanes, Blocks>(row0, column0, m, n, k, a, b, epilogue);
+#endif
+  if constexpr (!detail::kHasUnits<T>) {
+    constexpr int kRows = Rows < 64 ? Rows : 64, kColumns = Columns < 64 ? Columns : 64;
+    AOTI_UNROLL_TIMES(1)
+    for (int r = 0; r < Rows; r += kRows)
+      AOTI_UNROLL_TIMES(1)
+      for (int c = 0; c < Columns; c += kColumns)
+        contract<f32, kRows, kColumns, Threads, (Lanes < 4 ? Lanes : 4), Blocks>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
+  }
 }
 
 AOTI_NAMESPACE_END

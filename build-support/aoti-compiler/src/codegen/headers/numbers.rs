@@ -38,6 +38,7 @@ const USED: &[(&str, &str)] = &[
     ("gpu/sort.h", "kSorted"),
     ("gpu/unit_fill.h", "kResultPad"),
     ("gpu/unit_fill.h", "kRing"),
+    ("gpu/staged_fill.h", "kResultBytes"),
     ("gpu/tensor_map.h", "kSpan"),
     ("gpu/tensor_map.h", "kNeighbours"),
     ("gpu/windows.h", "kRowTaps"),

@@ -8,7 +8,7 @@ use crate::kernels::launch::{Launch, MAX_BLOCKS, Trigger};
 use crate::kernels::mapping::{IndexWidth, MathPath, Tile};
 use crate::loops::{Attention, Program};
 use crate::symbolic::{Expr, NoRanges};
-use crate::target::GpuTarget;
+use crate::target::{GpuTarget, MatrixUnits};
 
 /// Queries that are few: all threads of a block go over their keys, and each holds a part of the mean of every one.
 const FEW_QUERIES: i64 = 4;
@@ -18,8 +18,8 @@ const FEW_THREADS: i64 = 512;
 const FEW_KEYS: i64 = 128;
 /// Blocks of them that keep a large GPU busy.
 const FEW_BLOCKS: i64 = 160;
-/// Queries of each warp of a block on matrix units.
-const UNITS_QUERIES: i64 = 16;
+/// Threads of a block on matrix units for each query, whatever its warps are.
+const UNITS_THREADS: i64 = 2;
 /// Heads up to this width are multiplied by one instruction of a warpgroup at most.
 const UNITS_WIDTH: i64 = 256;
 /// Threads of the two warpgroups that compute where a third only copies, and threads of that (`kComputers` and
@@ -28,6 +28,8 @@ const COMPUTERS: i64 = constants::COMPUTERS;
 const PRODUCER_THREADS: i64 = constants::COPIERS;
 /// Columns of a block of shared memory there, which rows are rounded up to.
 const UNITS_COLUMNS: i64 = 64;
+/// Columns of values that are rounded up to where there is one tile of them.
+const LEAST_VALUES: i64 = 32;
 /// Threads of a block elsewhere.
 const THREADS: i64 = 256;
 /// Keys of a tile elsewhere (`kScoreKeys` of `gpu/attention.h`): one for each of the threads that share a query.
@@ -130,17 +132,18 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     }
     let widest = width.max(columns);
     let heads = heads_by_turns(program, own, width + columns, target).min(batches.max(1));
-    if has_units(program, own, target) && widest <= UNITS_WIDTH {
-        let threads = |rows: i64| rows / UNITS_QUERIES * target.warp;
+    if let Some(units) = matrix_units(program, own, target).filter(|_| widest <= UNITS_WIDTH) {
+        let threads = |rows: i64| rows * UNITS_THREADS;
+        let has_roles = |rows: i64| units.copies_ahead && threads(rows) == COMPUTERS;
         let tile = |(rows, keys)| Tile {
             by: MathPath::TensorCore,
             rows,
             columns: keys,
             threads: threads(rows),
-            producer_threads: if threads(rows) == COMPUTERS { PRODUCER_THREADS } else { 0 },
+            producer_threads: if has_roles(rows) { PRODUCER_THREADS } else { 0 },
             blocks: 1,
             heads,
-            shared: shared_by_units(rows, keys, width, columns),
+            shared: shared_by_units((rows, keys), (width, columns), units),
             index,
         };
         let tiles = units_sizes(widest, blocks(128) >= MANY_BLOCKS).iter().copied().map(tile);
@@ -203,19 +206,28 @@ fn units_sizes(widest: i64, is_busy: bool) -> &'static [(i64, i64)] {
     }
 }
 
-/// Bytes of a tile of queries, and of two of keys and of values each, one of which is multiplied while the other comes.
-fn shared_by_units(rows: i64, keys: i64, width: i64, columns: i64) -> i64 {
+/// Bytes of a tile of queries, and of two of keys and of values each, one of which is multiplied while the other comes; of one, whose
+/// sizes are powers of two, where the other is in registers (`gpu/attention_waves.h`).
+fn shared_by_units((rows, keys): (i64, i64), (width, columns): (i64, i64), units: MatrixUnits) -> i64 {
+    if !units.copies_ahead {
+        let doubled = |size: i64, least: i64| {
+            std::iter::successors(Some(least), |tile| Some(tile * 2))
+                .find(|tile| *tile >= size)
+                .unwrap_or(size)
+        };
+        return 2 * ((rows + keys) * doubled(width, UNITS_COLUMNS) + keys * doubled(columns, LEAST_VALUES));
+    }
     let [width, columns] =
         [width, columns].map(|size| (size + UNITS_COLUMNS - 1) / UNITS_COLUMNS * UNITS_COLUMNS);
     2 * (rows * width + 2 * keys * (width + columns))
 }
 
-/// Whether matrix units multiply the operands as they are, and the weights as the program rounds them.
-fn has_units(program: &Program, own: &Attention, target: &GpuTarget) -> bool {
+/// The matrix units of the target, where they multiply the operands as they are, and the weights as the program rounds them.
+fn matrix_units(program: &Program, own: &Attention, target: &GpuTarget) -> Option<MatrixUnits> {
     let operands = [&own.queries, &own.keys, &own.values];
-    own.dtype.is_half()
-        && operands.iter().all(|operand| program.buffers[operand.buffer].dtype == own.dtype)
-        && target.multiplies_by_warp()
+    let is_of_halves = own.dtype.is_half()
+        && operands.iter().all(|operand| program.buffers[operand.buffer].dtype == own.dtype);
+    target.matrix_units.filter(|_| is_of_halves)
 }
 
 /// Bytes of tiles in `f32`, as `AttendTile` of the header lays them out.

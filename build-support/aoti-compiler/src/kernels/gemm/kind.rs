@@ -1,14 +1,15 @@
 //! What matrix units of a GPU make of a type of numbers.
 
 use crate::dtype::DType;
+use crate::target::MatrixUnits;
 
 /// Numbers as matrix units see them.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     /// Multiplied as they are, summed in `f32`.
     Halves,
-    /// `f32`, as sums of narrower numbers.
-    Split,
+    /// `f32` that loses nothing: as it is, or as sums of narrower numbers.
+    Whole,
     /// `f32` that may be rounded to TF32.
     Rounded,
     /// Others, of which units know nothing.
@@ -16,11 +17,21 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Whether matrix units multiply such numbers.
+    pub(super) fn is_of(self, units: MatrixUnits) -> bool {
+        match self {
+            Kind::Halves => true,
+            Kind::Whole => units.multiplies_f32,
+            Kind::Rounded => units.multiplies_by_warp,
+            Kind::Other => false,
+        }
+    }
+
     pub(super) fn of(dtype: DType, may_round: bool) -> Kind {
         match dtype {
             DType::F16 | DType::Bf16 => Kind::Halves,
             DType::F32 if may_round => Kind::Rounded,
-            DType::F32 => Kind::Split,
+            DType::F32 => Kind::Whole,
             DType::Bool
             | DType::U8
             | DType::I8

@@ -62,10 +62,11 @@ const PRODUCER_THREADS: i64 = constants::COPIERS;
 /// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
 const SPAN: i64 = constants::SPAN;
 const SPANS: i64 = 8 * 16 * (SPAN + RESULT_PAD) * 4;
-/// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
-/// end earlier, measured on an H100; so do more threads where a multiprocessor has one block. 64 by 64 stands twice: as many blocks
-/// as give a hundred are asked for first, and sixty are taken where the sums are too short to be shared by so many.
-const SPLIT_UNITS: [UnitTile; 7] = [
+/// Tiles of `f32` for matrix units, as `gpu/split_sums.h` has them and, where the units multiply it as it is, `gpu/wave_sums.h`. Where
+/// they are fewer, the smaller ones of ordinary units end earlier, measured on an H100; so do more threads where a multiprocessor has one
+/// block. 64 by 64 stands twice: as many blocks as give a hundred are asked for first, and sixty are taken where the sums are too short
+/// to be shared by so many.
+const WHOLE_UNITS: [UnitTile; 7] = [
     UnitTile::of(128, 128, 256, ENOUGH_TILES),
     UnitTile::of(64, 64, 128, 264),
     UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(64, 64, 256, 100) },
@@ -87,6 +88,8 @@ const RING: i64 = constants::PIECE_PLACES;
 const SLICED: i64 = 64;
 /// Threads with roles have as many places.
 const _: () = assert!(constants::RING == constants::PIECE_PLACES);
+/// Bytes of results that are in shared memory at a time where a piece of the operands is (`gpu/staged_fill.h`).
+const RESULT_BYTES: i64 = constants::RESULT_BYTES;
 /// Floats between rows of results there, beside the columns (`kResultPad`).
 const RESULT_PAD: i64 = constants::RESULT_PAD;
 /// Rows and columns of tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
@@ -138,36 +141,40 @@ impl UnitTile {
         (tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS * piece.unwrap_or(self.columns)
     }
 
-    /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results.
-    fn shared(&self, contraction: &Contraction) -> i64 {
+    /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results, of which a few rows are
+    /// there at a time where so is one piece. Where there is no instruction for them the same text is multiplied by threads, whose
+    /// memory it declares itself.
+    fn shared(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
+        let Some(units) = target.matrix_units.filter(|units| contraction.kind.is_of(*units)) else {
+            return 0;
+        };
         let sliced = contraction.size == 4 && self.rows + self.columns <= SLICED;
         let piece = if sliced { self.threads } else { UNIT_BYTES };
         let depth = contraction.depth.as_int();
+        let most = if units.copies_ahead { RING } else { 1 };
         let pieces =
-            depth.map_or(RING, |depth| ((depth * contraction.size + piece - 1) / piece).clamp(1, RING));
-        let results = self.rows * (self.columns + RESULT_PAD) * 4;
+            depth.map_or(most, |depth| ((depth * contraction.size + piece - 1) / piece).clamp(1, most));
+        let results = |rows: i64| rows * (self.columns + RESULT_PAD) * 4;
+        let mut together = self.rows;
+        while !units.copies_ahead && results(together) > RESULT_BYTES {
+            together /= 2;
+        }
         // The ring of threads with roles holds pieces of the next tile too.
         let roles =
             if self.producer_threads > 0 { RING * (self.rows + self.columns) * piece + SPANS } else { 0 };
-        (pieces * (self.rows + self.columns) * piece).max(results).max(roles)
-    }
-
-    /// The same on a device. Where there is no instruction for them the same text is multiplied by threads, whose memory it
-    /// declares itself.
-    fn shared_on(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
-        if target.multiplies_by_warp() { self.shared(contraction) } else { 0 }
+        (pieces * (self.rows + self.columns) * piece).max(results(together)).max(roles)
     }
 
     fn fits(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
-        self.shared_on(contraction, target) + KEPT_FREE <= target.max_shared_bytes
+        self.shared(contraction, target) + KEPT_FREE <= target.max_shared_bytes
     }
 
     fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
         let UnitTile { rows, columns, threads, producer_threads, .. } = *self;
-        let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
+        let (blocks, shared) = (self.blocks(contraction, target), self.shared(contraction, target));
         let by = match contraction.kind {
             Kind::Rounded => MathPath::TensorCoreTf32,
-            Kind::Halves | Kind::Split | Kind::Other => MathPath::TensorCore,
+            Kind::Halves | Kind::Whole | Kind::Other => MathPath::TensorCore,
         };
         Tile { by, rows, columns, threads, producer_threads, blocks, heads: 1, shared, index }
     }
@@ -249,7 +256,7 @@ pub(crate) fn is_brought_product(program: &Program, matmul: &MatMul, target: &Gp
         Kind::Halves => true,
         // The units turn no operand but halves.
         Kind::Rounded => matmul.by_depth() == [true, true],
-        Kind::Split | Kind::Other => false,
+        Kind::Whole | Kind::Other => false,
     };
     can_multiply && target.has_tma && tensor_maps(program, matmul).is_some()
 }
@@ -258,7 +265,7 @@ pub(crate) fn is_brought_product(program: &Program, matmul: &MatMul, target: &Gp
 pub(crate) fn is_brought_convolution(program: &Program, conv: &Convolution, target: &GpuTarget) -> bool {
     let can_multiply = match Kind::of(conv.dtype, target.tf32.conv) {
         Kind::Halves | Kind::Rounded => true,
-        Kind::Split | Kind::Other => false,
+        Kind::Whole | Kind::Other => false,
     };
     can_multiply && target.has_tma && brought::tensor_maps(program, conv).is_some()
 }
@@ -312,7 +319,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
         (MathPath::Gemv | MathPath::SkinnyTensorCore | MathPath::SkinnyGroupQuantized, _) => {
             contraction.of_few_rows(index)
         }
-        (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
+        (_, Kind::Whole | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
         (MathPath::Simt, Kind::Halves) => plain().collect(),
         (MathPath::TensorCore, Kind::Halves) if !contraction.gathers => units().collect(),
         (MathPath::TensorCore | MathPath::TensorCoreTf32, Kind::Halves) | (MathPath::DirectConv, _) => vec![],
@@ -385,8 +392,7 @@ impl Contraction {
     /// Whether it has sums of halves that fill a few pieces of the ring of matrix units, in whole loads.
     fn has_long_sums_of_halves(&self, target: &GpuTarget) -> bool {
         let is_long = self.depth.as_int().is_some_and(|depth| depth >= LONG_SUM);
-        let has_units = target.multiplies_by_warp() && !self.units(target).is_empty();
-        self.kind == Kind::Halves && is_long && !self.gathers && has_units
+        self.kind == Kind::Halves && is_long && !self.gathers && !self.units(target).is_empty()
     }
 
     /// The ways to multiply a few rows whose right operand is read once, the best first; none where there are more.
@@ -415,18 +421,20 @@ impl Contraction {
 
     /// The tiles for matrix units, where a device has such as multiply these numbers; those that are brought come first.
     fn units(&self, target: &GpuTarget) -> Vec<UnitTile> {
+        let Some(units) = target.matrix_units.filter(|units| self.kind.is_of(*units)) else { return vec![] };
         let plain: &[UnitTile] = match self.kind {
-            Kind::Halves if !target.matrix_shapes.is_empty() => &UNITS,
-            Kind::Split | Kind::Rounded if target.multiplies_by_warp() => &SPLIT_UNITS,
-            Kind::Halves | Kind::Split | Kind::Rounded | Kind::Other => &[],
+            Kind::Halves => &UNITS,
+            Kind::Whole | Kind::Rounded => &WHOLE_UNITS,
+            Kind::Other => &[],
         };
         let brought: &[UnitTile] = match self.kind {
             _ if !self.is_brought => &[],
             Kind::Halves if !self.is_convolution => &BROUGHT_PRODUCTS,
             Kind::Halves | Kind::Rounded => &BROUGHT,
-            Kind::Split | Kind::Other => &[],
+            Kind::Whole | Kind::Other => &[],
         };
-        [brought, plain].concat()
+        let has_room = |tile: &UnitTile| tile.rows * tile.columns <= tile.threads * units.thread_sums;
+        [brought, plain].concat().into_iter().filter(has_room).collect()
     }
 
     /// Blocks that share each tile of such a size: the fewest, by powers of two, that give the device `least` of them, each with

@@ -55,8 +55,6 @@ fn the_largest_tile_that_keeps_the_device_busy_is_taken() {
     assert_eq!(producer_threads("2048", 2048, 2048), 0, "each multiprocessor has one tile");
     assert_eq!(producer_threads("4096", 4096, 4100), 0, "rows begin anywhere");
     assert_eq!(product("bf16", "4096", 4096, 4096, "sm_80").producer_threads, 0);
-    let amd = |m, n, k| sizes(&product("f32", m, n, k, "gfx942"));
-    assert_eq!(amd("4096", 4096, 4096), (MathPath::Simt, 128, 128));
     let old = |m, n, k| sizes(&product("f32", m, n, k, "sm_75"));
     assert_eq!(old("128", 768, 768), (MathPath::Simt, 32, 32));
 }
@@ -72,7 +70,21 @@ fn floats_are_rounded_where_that_is_allowed_and_the_units_can() {
     assert_eq!(by("bf16", "sm_90a", true), MathPath::TensorCore);
     assert_eq!(by("f64", "sm_90a", true), MathPath::Simt);
     assert_eq!(by("f32", "sm_75", true), MathPath::Simt);
-    assert_eq!(by("f32", "gfx942", true), MathPath::Simt);
+    assert_eq!(by("f32", "gfx942", true), MathPath::TensorCore, "units that know no TF32");
+}
+
+#[test]
+fn units_without_copies_have_a_piece_at_a_time() {
+    let amd = |dtype, architecture| product(dtype, "4096", 4096, 4096, architecture);
+    let halves = amd("f16", "gfx942");
+    assert_eq!(sizes(&halves), (MathPath::TensorCore, 128, 256));
+    assert_eq!(halves.shared, (128 + 256) * 128, "a piece of both operands");
+    assert_eq!(sizes(&amd("f16", "gfx1201")), (MathPath::TensorCore, 128, 128), "fewer registers");
+    assert_eq!(product("f16", "s0", 768, 768, "gfx942").shared, 64 * (128 + 8) * 4, "half of the results");
+    assert_eq!(sizes(&amd("f32", "gfx942")), (MathPath::TensorCore, 128, 128));
+    assert_eq!(sizes(&amd("f32", "gfx1201")), (MathPath::Simt, 128, 128), "no instruction for them");
+    assert_eq!(sizes(&amd("f16", "gfx1030")), (MathPath::Simt, 128, 128), "no units");
+    assert_eq!(product("f16", "12", 768, 768, "gfx942").by, MathPath::Simt, "a few rows");
 }
 
 #[test]
