@@ -3,7 +3,8 @@
 //
 // Some processors have an instruction for this: those with AVX512-VNNI, AVX-VNNI or the dot products of Armv8.4, which a
 // processor of a level may have or not: a run asks (`has_word_products`). Others multiply numbers of 16 bits, which bytes are
-// widened to, as products of bytes saturate where two of them are added up in 16 bits.
+// widened to, as products of bytes saturate where two of them are added up in 16 bits: left operands once for each tile, as
+// *halves* (`split_words`), so that in the loop over the depth there is little but products (`HalfSums`).
 #pragma once
 
 #include "tile.h"
@@ -99,9 +100,9 @@ AOTI_INLINE WordVector add_words(WordVector sum, WordVector left, WordVector rig
 
 // Of each word the numbers at even places, or at odd ones, as numbers of 16 bits.
 template <bool Odd> AOTI_INLINE WordHalves left_halves(WordVector x) {
-  typedef u32 Words __attribute__((vector_size(AOTI_VECTOR_BYTES)));
-  const Words all = (Words)x;
-  return (WordHalves)((Odd ? all >> 8 : all) & 0x00ff00ffu);
+  typedef u16 Halves __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+  if constexpr (Odd) return (WordHalves)((Halves)x >> 8);
+  return (WordHalves)(x & 0x00ff00ff);
 }
 template <bool Odd> AOTI_INLINE WordHalves right_halves(WordVector w) {
   typedef u16 Halves __attribute__((vector_size(AOTI_VECTOR_BYTES)));
@@ -125,28 +126,88 @@ AOTI_INLINE WordVector pair_products(WordHalves a, WordHalves b) {
 #endif
 }
 
-// What `Rows` rows of words, `step` apart, add to sums of `Vectors` vectors of columns. Fast: by the instruction.
-template <bool Fast, int Rows, int Vectors> struct WordSums {
+// Words of a row that are split at once: halves of a tile and the weights that they meet stay in the nearest cache.
+constexpr i64 kSplitWords = 64;
+
+// Of `count` words of each of `rows` rows the halves, `even` and `odd`, [row][kSplitWords]. The rows are `row` words apart, and words
+// `step`; they begin anywhere. A function of its own, as sums in registers would be in the way of what it keeps there.
+AOTI_NOINLINE void split_words(const i32 *from, i64 row, i64 step, int rows, i64 count, i32 *even, i32 *odd) {
+  typedef i32 Unaligned __attribute__((aligned(1), may_alias));
+  constexpr i64 lanes = kLanesOf<i32>;
+  for (int r = 0; r < rows; ++r, from += row, even += kSplitWords, odd += kSplitWords) {
+    i64 done = 0;
+    if (step == 1)
+      while (done < count && count >= lanes) {
+        // The last vector may have words of the one before it.
+        const i64 first = min_i64(done, count - lanes);
+        const WordVector x = load_tile_vector(from + first);
+        store_tile_vector(even + first, (WordVector)left_halves<false>(x));
+        store_tile_vector(odd + first, (WordVector)left_halves<true>(x));
+        done = first + lanes;
+      }
+    for (; done < count; ++done) {
+      const u32 x = u32(*(const Unaligned *)(from + done * step));
+      even[done] = i32(x & 0x00ff00ffu), odd[done] = i32(x >> 8 & 0x00ff00ffu);
+    }
+  }
+}
+
+// The halves of the words of a tile: each is two numbers of 16 bits.
+template <int Rows> struct SplitWords {
+  alignas(64) i32 half[2][Rows][kSplitWords];
+
+  // Words [at, at + count) of each row become those of `from`.
+  AOTI_INLINE void split(i64 at, i64 count, const i32 *from, i64 row, i64 step) {
+    split_words(from, row, step, Rows, count, half[0][0] + at, half[1][0] + at);
+  }
+};
+
+// Sums of `Vectors` vectors of columns for `Rows` rows of words that are split. Where vectors of weights are is what `at` says.
+template <int Rows, int Vectors> struct HalfSums {
+  WordVector sum[Rows][Vectors];
+
+  AOTI_INLINE HalfSums() {
+    AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = WordVector{};
+  }
+
+  // One half of `count` words at a time: sums, weights and a left operand fill the registers.
+  template <bool Odd, class At> AOTI_INLINE void add_halves(i64 count, const SplitWords<Rows> &left, const At &at) {
+    for (i64 k = 0; k < count; ++k) {
+      WordHalves right[Vectors];
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+        const i32 *from = at(k, v);
+        right[v] = right_halves<Odd>(load_tile_vector(from));
+        // Each line once.
+        if (Rows > 2 && !Odd && v * AOTI_VECTOR_BYTES % 64 == 0) ask_for(from + kRowsAhead * kPanel);
+      }
+      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+        const WordHalves x = (WordHalves)word_everywhere(left.half[Odd][r][k]);
+        AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += pair_products(x, right[v]);
+      }
+    }
+  }
+  template <class At> AOTI_INLINE void add(i64 count, const SplitWords<Rows> &left, const At &at) {
+    add_halves<false>(count, left, at);
+    add_halves<true>(count, left, at);
+  }
+
+  AOTI_INLINE WordVector total(int r, int v) const { return sum[r][v]; }
+};
+
+// The same by the instruction, one word of each row at a time, rows `step` apart.
+template <int Rows, int Vectors> struct WordSums {
+#if AOTI_WORD_PRODUCTS
   WordVector sum[Rows][Vectors];
 #if defined(__aarch64__)
   // The instruction takes signed numbers: those of the left operand less 128, of which the sums are here.
-  WordVector less[Fast ? Vectors : 1];
+  WordVector less[Vectors];
 #endif
 
   AOTI_INLINE WordSums() {
     AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = WordVector{};
 #if defined(__aarch64__)
-    AOTI_UNROLL for (int v = 0; v < (Fast ? Vectors : 1); ++v) less[v] = WordVector{};
+    AOTI_UNROLL for (int v = 0; v < Vectors; ++v) less[v] = WordVector{};
 #endif
-  }
-
-  template <bool Odd> AOTI_INLINE void add_halves(const i32 *a, i64 step, const WordVector (&w)[Vectors]) {
-    WordHalves right[Vectors];
-    AOTI_UNROLL for (int v = 0; v < Vectors; ++v) right[v] = right_halves<Odd>(w[v]);
-    AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-      const WordHalves left = left_halves<Odd>(word_everywhere(word_at(a + r * step)));
-      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += pair_products(left, right[v]);
-    }
   }
 
   // Operands of bytes may begin anywhere.
@@ -156,32 +217,27 @@ template <bool Fast, int Rows, int Vectors> struct WordSums {
   }
 
   AOTI_INLINE void add(const i32 *a, i64 step, const WordVector (&w)[Vectors]) {
-    if constexpr (!Fast) {
-      add_halves<false>(a, step, w);
-      add_halves<true>(a, step, w);
-    } else {
-#if AOTI_WORD_PRODUCTS
 #if defined(__aarch64__)
-      const WordVector lowest = word_everywhere(i32(0x80808080));
-      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) less[v] = add_words(less[v], lowest, w[v]);
+    const WordVector lowest = word_everywhere(i32(0x80808080));
+    AOTI_UNROLL for (int v = 0; v < Vectors; ++v) less[v] = add_words(less[v], lowest, w[v]);
 #endif
-      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-        WordVector x = word_everywhere(word_at(a + r * step));
+    AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+      WordVector x = word_everywhere(word_at(a + r * step));
 #if defined(__aarch64__)
-        x ^= lowest;
+      x ^= lowest;
 #endif
-        AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = add_words(sum[r][v], x, w[v]);
-      }
-#endif
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = add_words(sum[r][v], x, w[v]);
     }
   }
 
   AOTI_INLINE WordVector total(int r, int v) const {
 #if defined(__aarch64__)
-    if constexpr (Fast) return sum[r][v] - less[v];
-#endif
+    return sum[r][v] - less[v];
+#else
     return sum[r][v];
+#endif
   }
+#endif
 };
 
 } // namespace detail

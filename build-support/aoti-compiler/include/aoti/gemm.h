@@ -108,11 +108,35 @@ template <class S> constexpr int width_of(i64 columns) {
   return width < kPanelOf<S> ? width : kPanelOf<S>;
 }
 
-// The same for words. Fast: by the instruction for them.
-template <int Rows, int Panels, int Vectors, bool Fast>
-AOTI_INLINE void word_sums(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
+// Of words: sums that are done.
+template <int Rows, int Panels, int Vectors, class Sums> AOTI_INLINE void store_word_sums(const Sums &sums, i32 *tile) {
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int p = 0; p < Panels; ++p)
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
+          store_tile_vector(tile + (r * Panels + p) * kPanel + v * kLanesOf<i32>, sums.total(r, p * Vectors + v));
+}
+
+// The same as `gemm_kernel` for words, by products of halves.
+template <int Rows, int Panels, int Vectors>
+AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
+  HalfSums<Rows, Panels * Vectors> sums;
+  SplitWords<Rows> left;
+  for (i64 k = 0; k < k_count; k += kSplitWords) {
+    const i64 count = min_i64(k_count - k, kSplitWords);
+    left.split(0, count, a + k * a_k, a_row, a_k);
+    sums.add(count, left, [=](i64 i, int v) AOTI_LAMBDA {
+      return b + (k + i) * b_k + v / Vectors * b_panel + v % Vectors * kLanesOf<i32>;
+    });
+  }
+  store_word_sums<Rows, Panels, Vectors>(sums, tile);
+}
+
+// By the instruction for them.
+template <int Rows, int Panels, int Vectors>
+AOTI_NOINLINE AOTI_USES_WORDS void fast_word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k,
+                                                    i64 b_panel, i32 *tile) {
+#if AOTI_WORD_PRODUCTS
   constexpr int lanes = kLanesOf<i32>;
-  WordSums<Fast, Rows, Panels * Vectors> sums;
+  WordSums<Rows, Panels * Vectors> sums;
   for (i64 k = 0; k < k_count; ++k) {
     WordVector row[Panels * Vectors];
     AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
@@ -124,19 +148,10 @@ AOTI_INLINE void word_sums(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const 
     a += a_k;
     b += b_k;
   }
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int p = 0; p < Panels; ++p)
-      AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-          store_tile_vector(tile + (r * Panels + p) * kPanel + v * lanes, sums.total(r, p * Vectors + v));
-}
-
-template <int Rows, int Panels, int Vectors>
-AOTI_NOINLINE void word_kernel(i64 k, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
-  word_sums<Rows, Panels, Vectors, false>(k, a, a_row, a_k, b, b_k, b_panel, tile);
-}
-template <int Rows, int Panels, int Vectors>
-AOTI_NOINLINE AOTI_USES_WORDS void fast_word_kernel(i64 k, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel,
-                                                    i32 *tile) {
-  word_sums<Rows, Panels, Vectors, AOTI_WORD_PRODUCTS != 0>(k, a, a_row, a_k, b, b_k, b_panel, tile);
+  store_word_sums<Rows, Panels, Vectors>(sums, tile);
+#else
+  word_kernel<Rows, Panels, Vectors>(k_count, a, a_row, a_k, b, b_k, b_panel, tile);
+#endif
 }
 
 // A kernel applied to every part of a panel's first Width columns, when one call covers Vectors of their vectors only.

@@ -181,12 +181,44 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
   }
 }
 
-// The same for words. Fast: by the instruction for them.
-template <int Rows, int Vectors, bool Fast>
-AOTI_INLINE void word_pixel_sums(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
+// Of words: sums that are done.
+template <int Rows, int Vectors, class Sums> AOTI_INLINE void store_word_pixels(const Sums &sums, bool add, i32 *tile) {
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+    i32 *to = tile + r * kPixelColumns + v * kLanes;
+    store_tile_vector(to, add ? load_tile_vector(to) + sums.total(r, v) : sums.total(r, v));
+  }
+}
+
+// The same for words, by products of halves. Runs are joined, as many as are split at once.
+template <int Rows, int Vectors>
+AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
                                bool add, i32 *tile) {
   constexpr int of_panel = kPanel / kLanes;
-  WordSums<Fast, Rows, Vectors> sums;
+  HalfSums<Rows, Vectors> sums;
+  SplitWords<Rows> left;
+  for (i64 i = 0, k = 0; i < runs;) {
+    i64 count = 0;
+    while (i < runs && count < kSplitWords) {
+      const i64 taken = min_i64(run - k, kSplitWords - count);
+      left.split(count, taken, x + offsets[i] + k, step, 1);
+      count += taken, k += taken;
+      if (k == run) ++i, k = 0;
+    }
+    sums.add(count, left, [=](i64 i, int v) AOTI_LAMBDA {
+      return weights + i * kPanel + v / of_panel * panel + v % of_panel * kLanes;
+    });
+    weights += count * kPanel;
+  }
+  store_word_pixels<Rows, Vectors>(sums, add, tile);
+}
+
+// By the instruction for them.
+template <int Rows, int Vectors>
+AOTI_NOINLINE AOTI_USES_WORDS void fast_word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step,
+                                                    const i32 *weights, i64 panel, bool add, i32 *tile) {
+#if AOTI_WORD_PRODUCTS
+  constexpr int of_panel = kPanel / kLanes;
+  WordSums<Rows, Vectors> sums;
   for (i64 i = 0; i < runs; ++i) {
     const i32 *a = x + offsets[i];
     for (i64 k = 0; k < run; ++k) {
@@ -201,20 +233,10 @@ AOTI_INLINE void word_pixel_sums(const i64 *offsets, i64 runs, i64 run, const i3
       weights += kPanel;
     }
   }
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
-    i32 *to = tile + r * kPixelColumns + v * kLanes;
-    store_tile_vector(to, add ? load_tile_vector(to) + sums.total(r, v) : sums.total(r, v));
-  }
-}
-template <int Rows, int Vectors>
-AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
-                               bool add, i32 *tile) {
-  word_pixel_sums<Rows, Vectors, false>(offsets, runs, run, x, step, weights, panel, add, tile);
-}
-template <int Rows, int Vectors>
-AOTI_NOINLINE AOTI_USES_WORDS void fast_word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step,
-                                                    const i32 *weights, i64 panel, bool add, i32 *tile) {
-  word_pixel_sums<Rows, Vectors, AOTI_WORD_PRODUCTS != 0>(offsets, runs, run, x, step, weights, panel, add, tile);
+  store_word_pixels<Rows, Vectors>(sums, add, tile);
+#else
+  word_pixels<Rows, Vectors>(offsets, runs, run, x, step, weights, panel, add, tile);
+#endif
 }
 template <int Rows, int Vectors>
 AOTI_INLINE void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,

@@ -7,7 +7,7 @@
 using namespace aoti;
 using namespace aoti::detail;
 
-constexpr i64 kMost = 70;
+constexpr i64 kMost = 2 * kSplitWords + 6;
 static u8 left_bytes[kMainRows * kMost * 4 + 1];
 static int8_t right_bytes[kMost * kPanel * 4];
 
@@ -34,19 +34,38 @@ template <bool Fast, int Rows, int Vectors> static void check_tile(i64 k) {
         return CHECK_FAIL("%d rows of %ld words, fast %d, at (%ld, %ld): %d, not %d", Rows, (long)k, int(Fast), (long)r, (long)c,
                           tile[r * kPanel + c], want);
     }
-  // The same as pixels of a convolution, added to what is there.
+  // The same as pixels of a convolution, in one run and in several, added to what is there.
   alignas(64) i32 pixels[Rows * kPixelColumns];
-  for (i32 &sum : pixels) sum = 3;
-  const i64 offsets[] = {0};
-  (Fast ? fast_word_pixels<Rows, Vectors> : word_pixels<Rows, Vectors>)(offsets, 1, k, (const i32 *)left, row_words, (const i32 *)right_bytes, 0, true, pixels);
+  for (i64 runs = 1; runs <= 3; ++runs) {
+    if (k % runs != 0) continue;
+    const i64 run = k / runs, offsets[] = {0, run, 2 * run};
+    for (i32 &sum : pixels) sum = 3;
+    (Fast ? fast_word_pixels<Rows, Vectors> : word_pixels<Rows, Vectors>)(offsets, runs, run, (const i32 *)left, row_words,
+                                                                          (const i32 *)right_bytes, 0, true, pixels);
+    for (i64 r = 0; r < Rows; ++r)
+      for (i64 c = 0; c < Vectors * kLanes; ++c)
+        if (pixels[r * kPixelColumns + c] != i32(u32(tile[r * kPanel + c]) + 3))
+          return CHECK_FAIL("%d pixels of %ld runs of %ld words, fast %d", Rows, (long)runs, (long)run, int(Fast));
+  }
+  // Every second word.
+  if (k > kMost / 2) return;
+  alignas(64) i32 apart[Rows * kPanel];
+  static int8_t spread[kMost * kPanel * 4];
+  for (i64 i = 0; i < k; ++i)
+    for (i64 j = 0; j < 2 * kPanel * 4; ++j)
+      spread[2 * i * kPanel * 4 + j] = j < kPanel * 4 ? right_bytes[i * kPanel * 4 + j] : 0;
+  (Fast ? fast_word_kernel<Rows, 1, Vectors> : word_kernel<Rows, 1, Vectors>)(
+      k, (const i32 *)left, row_words, 2, (const i32 *)right_bytes, kPanel, 0, tile);
+  (Fast ? fast_word_kernel<Rows, 1, Vectors> : word_kernel<Rows, 1, Vectors>)(
+      2 * k, (const i32 *)left, row_words, 1, (const i32 *)spread, kPanel, 0, apart);
   for (i64 r = 0; r < Rows; ++r)
     for (i64 c = 0; c < Vectors * kLanes; ++c)
-      if (pixels[r * kPixelColumns + c] != i32(u32(tile[r * kPanel + c]) + 3))
-        return CHECK_FAIL("%d pixels of %ld words, fast %d", Rows, (long)k, int(Fast));
+      if (tile[r * kPanel + c] != apart[r * kPanel + c])
+        return CHECK_FAIL("%d rows of %ld words that lie apart, fast %d", Rows, (long)k, int(Fast));
 }
 
 template <bool Fast> static void check_tiles() {
-  const i64 depths[] = {0, 1, 2, 7, kMost};
+  const i64 depths[] = {0, 1, 2, 7, 19, kSplitWords, kSplitWords + 1, kMost};
   for (i64 k : depths) {
     check_tile<Fast, 1, 1>(k), check_tile<Fast, 1, 2>(k), check_tile<Fast, 2, 2>(k);
     check_tile<Fast, 4, 2>(k), check_tile<Fast, kMainRows, 2>(k);
