@@ -145,10 +145,11 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = passes::fourier_to_gemm(own, target);
     let own = passes::products_of_bytes(own, target);
     let own = passes::integers_in_floats(own, target);
+    let own = passes::half_convolutions(own, target);
     let own = passes::store_gemv_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
-    let own = passes::whole_sorts(own, target);
+    let own = passes::sorted_selections(own, target);
     let own = passes::tiny_products(own, target);
     let mut lowered = lower(&own, target, &mut questions);
     bounds::enforce_bounds(&mut lowered, "lowering")?;

@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// Runs the parallel loops of a model. Implement it to make models share the threads of a program.
+/// Runs the parallel loops of a model. Implement it to make models share the threads of a program. Runs of a few milliseconds
+/// or less are timed now and then, and stay on the calling thread where they are faster there.
 ///
 /// # Safety
 ///

@@ -219,6 +219,8 @@ template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert_register(Vec<
 }
 #endif
 
+template <int W> AOTI_INLINE Vec<i64, W> i64_from_f32(Vec<f32, W> a);
+
 } // namespace detail
 
 // Converts element types as C does; a float outside an integer type's range gives an unspecified value.
@@ -235,12 +237,30 @@ template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert(Vec<T, W> a) 
   else if constexpr (W == 1 && is_float<T> && sizeof(To) < 4)
     return {To(i32(a.v))};
   else if constexpr (W > 1 && is_same<T, f32> && is_same<To, i64> && !AOTI_AVX512)
-    return convert<i64>(convert<f64>(a));
+    return detail::i64_from_f32(a);
   else if constexpr (shape_of<T, W> == kPair || shape_of<To, W> == kPair)
     return join(convert<To>(lower(a)), convert<To>(upper(a)));
   else
     return detail::convert_register<To>(a);
 }
+
+namespace detail {
+
+template <int W> AOTI_NOINLINE Vec<i64, W> i64_from_any_f32(Vec<f32, W> a) { return convert<i64>(convert<f64>(a)); }
+
+// Indices that a program computes as floats are such numbers: those that 32 bits hold are converted in these, as before AVX-512
+// there is no instruction for more, and it gives the least number for what does not fit.
+template <int W> AOTI_INLINE Vec<i64, W> i64_from_f32(Vec<f32, W> a) {
+#if AOTI_SSE2
+  const Vec<i32, W> narrow = convert<i32>(a);
+  if (__builtin_expect(any(narrow == Limits<i32>::lowest), 0)) return i64_from_any_f32(a);
+  return convert<i64>(narrow);
+#else
+  return i64_from_any_f32(a);
+#endif
+}
+
+} // namespace detail
 
 // A mask from lanes that are 0 or -1, and back.
 template <class T, int W> AOTI_INLINE Mask<W> mask_from(Vec<T, W> a) { return {convert<i32>(a)}; }

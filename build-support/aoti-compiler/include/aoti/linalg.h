@@ -6,7 +6,6 @@
 #include "linalg_factor.h"
 #include "linalg_orthogonal.h"
 #include "linalg_mode.h"
-#include "linalg_select.h"
 #include "linalg_team.h"
 #include "math.h"
 #include "vec.h"

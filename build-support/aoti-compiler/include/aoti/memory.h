@@ -89,10 +89,67 @@ typedef long long v8l __attribute__((vector_size(64)));
 #endif
 
 #if !AOTI_GPU
+// Whether processors read numbers of any address as fast as others.
+constexpr bool kReadsAnyAddress = AOTI_SSE2 || AOTI_AARCH64;
+typedef u64 Pair __attribute__((vector_size(16)));
+struct SixteenBytes {
+  u64 low, high;
+};
+template <class T> AOTI_INLINE u64 peek_bytes(const char *p) {
+  T own;
+  __builtin_memcpy(&own, p, sizeof own);
+  return own;
+}
+template <class T> AOTI_INLINE void poke_bytes(char *p, u64 bits) {
+  const T own = T(bits);
+  __builtin_memcpy(p, &own, sizeof own);
+}
+// The first n bytes, up to 16, the others zero: what there is is read from both ends.
+AOTI_INLINE SixteenBytes load_bytes(const char *p, int n) {
+  if (n > 8) return {peek_bytes<u64>(p), peek_bytes<u64>(p + n - 8) >> (128 - 8 * n)};
+  if (n >= 4) return {peek_bytes<u32>(p) | peek_bytes<u32>(p + n - 4) << (8 * n - 32), 0};
+  if (n >= 2) return {peek_bytes<u16>(p) | peek_bytes<u16>(p + n - 2) << (8 * n - 16), 0};
+  return {n > 0 ? peek_bytes<u8>(p) : 0, 0};
+}
+AOTI_INLINE void store_bytes(char *p, int n, SixteenBytes own) {
+  if (n > 8) {
+    poke_bytes<u64>(p, own.low);
+    poke_bytes<u64>(p + n - 8, own.low >> 8 >> (8 * n - 72) | own.high << (128 - 8 * n));
+  } else if (n >= 4) {
+    poke_bytes<u32>(p, own.low);
+    poke_bytes<u32>(p + n - 4, own.low >> (8 * n - 32));
+  } else if (n >= 2) {
+    poke_bytes<u16>(p, own.low);
+    poke_bytes<u16>(p + n - 2, own.low >> (8 * n - 16));
+  } else if (n > 0)
+    *p = char(own.low);
+}
 template <int W, class T> AOTI_INLINE Vec<T, W> load_elements(const T *p, int n) {
-  T buffer[W] = {};
-  for (int i = 0; i < n; ++i) buffer[i] = p[i];
-  return load_raw(Full<W>{}, buffer);
+  if constexpr (kReadsAnyAddress && W * sizeof(T) <= 16) {
+    const SixteenBytes own = load_bytes((const char *)p, n * int(sizeof(T)));
+    if constexpr (W * sizeof(T) == 16)
+      return {(typename Vec<T, W>::Register)Pair{own.low, own.high}};
+    else
+      return {bit_cast<typename Vec<T, W>::Register>(conditional<W * sizeof(T) == 8, u64, conditional<W * sizeof(T) == 4, u32, u16>>(own.low))};
+  } else {
+    T buffer[W] = {};
+    for (int i = 0; i < n; ++i) buffer[i] = p[i];
+    return load_raw(Full<W>{}, buffer);
+  }
+}
+template <int W, class T> AOTI_INLINE void store_elements(T *p, Vec<T, W> a, int n) {
+  if constexpr (kReadsAnyAddress && W * sizeof(T) <= 16) {
+    SixteenBytes own = {};
+    if constexpr (W * sizeof(T) == 16)
+      own = {((Pair)a.v)[0], ((Pair)a.v)[1]};
+    else
+      __builtin_memcpy(&own, &a.v, sizeof a.v);
+    store_bytes((char *)p, n * int(sizeof(T)), own);
+  } else {
+    T buffer[W];
+    __builtin_memcpy(buffer, &a.v, sizeof a.v);
+    for (int i = 0; i < n; ++i) p[i] = buffer[i];
+  }
 }
 #endif
 
@@ -168,11 +225,8 @@ template <int W, class T> AOTI_INLINE void store_raw(Tail<W> tail, T *p, Vec<T, 
     __builtin_ia32_maskstoreq256((v4l *)p, (v4l)convert<i64>((count_lanes<4>() < n).m).v, (v4l)a.v);
 #endif
 #if !AOTI_GPU
-  else {
-    T buffer[W];
-    __builtin_memcpy(buffer, &a.v, bytes);
-    for (int i = 0; i < n; ++i) p[i] = buffer[i];
-  }
+  else
+    store_elements<W>(p, a, n);
 #endif
 }
 

@@ -271,16 +271,25 @@ void note_index(const Run &run, Vec<i64, W> index, Mask<W> bad, i64 size, int si
   note_fault(run, {site + 1, wraps, lane(index, at), size});
 }
 
-// `given` is `index` as it was before negative ones were counted from the end.
+// `given` is `index` as it was before negative ones were counted from the end. Those outside are noted, and become 0.
+template <int W>
+#if AOTI_GPU
+AOTI_INLINE
+#else
+AOTI_NOINLINE
+#endif
+Vec<i64, W> replaced_index(const Run &run, Vec<i64, W> index, Vec<i64, W> given, Mask<W> used, i64 size, int site, bool wraps) {
+  const Mask<W> bad = ((index < i64(0)) | (index >= size)) & used;
+  if (any(bad)) note_index<W>(run, given, bad, size, site, wraps);
+  return select(bad, splat<W>(i64(0)), index);
+}
+
 template <class L>
 AOTI_INLINE Vec<i64, L::width> checked_index(L lanes, const Run &run, Vec<i64, L::width> index,
                                              Vec<i64, L::width> given, i64 size, int site, bool wraps) {
-  constexpr int W = L::width;
-  Mask<W> bad = ((index < i64(0)) | (index >= size)) & active(lanes);
-  if (__builtin_expect(any(bad), 0)) {
-    note_index<W>(run, given, bad, size, site, wraps);
-    index = select(bad, splat<W>(i64(0)), index);
-  }
+  // What is negative, or more than the last.
+  if (__builtin_expect(any_negative(select_tail(lanes, index | ((size - 1) - index), i64(0))), 0))
+    index = replaced_index(run, index, given, active(lanes), size, site, wraps);
   return select_tail(lanes, index, i64(0));
 }
 

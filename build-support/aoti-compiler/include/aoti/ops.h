@@ -173,6 +173,17 @@ template <int W> AOTI_INLINE bool any(Mask<W> mask) {
     return any(Mask<W / 2>{lower(mask.m) | upper(mask.m)});
 }
 template <int W> AOTI_INLINE bool all(Mask<W> mask) { return !any(~mask); }
+// Whether some lane is less than zero.
+template <class T, int W> AOTI_INLINE bool any_negative(Vec<T, W> a) {
+  if constexpr (shape_of<T, W> == kPair)
+    return any_negative(lower(a) | upper(a));
+#if AOTI_AVX2 && !AOTI_AVX512
+  else if constexpr (W == 4 && sizeof(T) == 8)
+    return __builtin_ia32_movmskpd256((typename Vec<f64, 4>::Register)a.v) != 0;
+#endif
+  else
+    return any(a < T(0));
+}
 
 // Element-type casts with PyTorch's meaning. To `bool`: nonzero, so NaN is true, as a Mask. To `f16` or `bf16`: an f32
 // vector rounded to that type.

@@ -122,12 +122,6 @@ template <bool Descending, class L, class T> AOTI_INLINE auto load_keys(L lanes,
   return order_keys<Descending>(inner == 1 ? load(lanes, p) : load_strided(lanes, p, inner));
 }
 
-template <bool Descending, class T> AOTI_INLINE void store_keys(const T *row, i64 length, i64 inner, order_word<T> *keys) {
-  over<AOTI_LANES>(0, length, [&](auto lanes, i64 i, auto) AOTI_LAMBDA {
-    detail::store_raw(lanes, keys + i, load_keys<Descending>(lanes, row, i, inner));
-  });
-}
-
 // Few results of a row: each key is held against those that there are, most of them several at a time against the last.
 template <bool Descending, class Item, class T>
 AOTI_INLINE const Item *hold_row(const T *row, Item *held, i64 length, i64 inner, i64 kept) {
@@ -179,7 +173,7 @@ AOTI_INLINE const Item *rank_row(const T *row, Item *sorted, i64 length, i64 inn
 }
 
 template <bool Descending, class Item, class T>
-AOTI_INLINE void sort_row(const T *in, T *out, i64 *index, char *scratch, i64 length, i64 inner, i64 skipped, i64 kept) {
+AOTI_INLINE void sort_row(const T *in, T *out, i64 *index, char *scratch, i64 length, i64 inner, i64 kept) {
   Item *from = (Item *)scratch, *to = from + length;
   const Item *sorted;
   if (kept <= kHeld || (kept <= kMostHeld && length >= kManyTimes * kept))
@@ -190,78 +184,25 @@ AOTI_INLINE void sort_row(const T *in, T *out, i64 *index, char *scratch, i64 le
     for (i64 i = 0; i < length; ++i) from[i] = item_of(order_key<Descending>(in + i * inner), i);
     sorted = select_items(from, to, length, kept);
   }
-  for (i64 i = skipped; i < kept; ++i) {
-    const i64 place = place_of(sorted[i]), to = (i - skipped) * inner;
-    index[to] = place;
-    out[to] = in[place * inner];
+  for (i64 i = 0; i < kept; ++i) {
+    const i64 place = place_of(sorted[i]);
+    index[i * inner] = place;
+    out[i * inner] = in[place * inner];
   }
 }
 
-// Stable sort: the first `kept` of each row, but for those that are skipped.
+// Stable sort: the first `kept` of each row.
 template <class T, bool Descending>
-AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 skipped, i64 kept) {
+AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 kept) {
   if constexpr (is_same<T, bool>)
-    return sort_rows<u8, Descending>(run, (const u8 *)in, (u8 *)out, index, outer, length, inner, skipped, kept);
+    return sort_rows<u8, Descending>(run, (const u8 *)in, (u8 *)out, index, outer, length, inner, kept);
   else {
     const i64 worker_bytes = (2 * length * i64(sizeof(SortItem<T>)) + 63) / 64 * 64;
     parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
       char *scratch = run.scratch + worker * worker_bytes;
       for (i64 u = begin; u < end; ++u) {
-        const i64 row = u / inner, column = u % inner, to = row * (kept - skipped) * inner + column;
-        sort_row<Descending, SortItem<T>>(in + row * length * inner + column, out + to, index + to, scratch, length, inner, skipped, kept);
-      }
-    });
-  }
-}
-
-// The place of an element, and how many are equal to it.
-struct Selected {
-  i64 place, equals;
-};
-// The element of a rank: the largest key of which no more are less, found bit by bit, and the one of its equals that a stable
-// sort has there.
-template <class T> AOTI_INLINE Selected select_key(const order_word<T> *keys, i64 length, i64 rank) {
-  constexpr int W = AOTI_LANES;
-  using U = order_word<T>;
-  using I = signed_of<U>;
-  const auto count = [&](const auto &is) AOTI_LAMBDA {
-    Vec<I, W> sums[4] = {splat<W>(I(0)), splat<W>(I(0)), splat<W>(I(0)), splat<W>(I(0))};
-    over_slots<W>(0, length, [&](auto lanes, i64 i, auto slot) AOTI_LAMBDA {
-      sums[slot.index] = sums[slot.index] - mask_lanes<I>(select_tail(lanes, is(detail::load_raw(lanes, keys + i)), false));
-    });
-    return i64(reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])));
-  };
-  // Of keys from `found` on that differ from it in the `open` last bits only there are `within`, of those before it `less`.
-  U found = 0;
-  int open = int(sizeof(U)) * 8;
-  i64 less = 0, within = length;
-  while (within > 1 && open > 0) {
-    const U middle = found | U(1) << --open;
-    const i64 below = count([&](auto key) AOTI_LAMBDA { return key < middle; });
-    if (below <= rank)
-      within -= below - less, found = middle, less = below;
-    else
-      within = below - less;
-  }
-  if (length == 1) return {0, 1};
-  const U width = U(1) << open;
-  for (i64 i = 0, left = rank - less;; ++i)
-    if ((keys[i] ^ found) < width && left-- == 0) return {i, within};
-}
-template <class T, bool Descending>
-AOTI_INLINE void select_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 rank) {
-  if constexpr (is_same<T, bool>)
-    return select_rows<u8, Descending>(run, (const u8 *)in, (u8 *)out, index, outer, length, inner, rank);
-  else {
-    const i64 worker_bytes = (2 * length * i64(sizeof(SortItem<T>)) + 63) / 64 * 64;
-    parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
-      order_word<T> *const keys = (order_word<T> *)(run.scratch + worker * worker_bytes);
-      for (i64 u = begin; u < end; ++u) {
-        const T *row = in + u / inner * length * inner + u % inner;
-        store_keys<Descending>(row, length, inner, keys);
-        const i64 place = select_key<T>(keys, length, rank).place;
-        index[u] = place;
-        out[u] = row[place * inner];
+        const i64 row = u / inner, column = u % inner, to = row * kept * inner + column;
+        sort_row<Descending, SortItem<T>>(in + row * length * inner + column, out + to, index + to, scratch, length, inner, kept);
       }
     });
   }

@@ -96,8 +96,12 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Full<W> lanes, 
 template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Tail<W> lanes, const T *p, i64 stride) {
   if constexpr (has_gather<T, W>)
     return gather_live(p, iota(lanes, 0, stride), active(lanes));
-  else
-    return fill<W, T>(lanes, [&](int i) { return p[i * stride]; });
+  else {
+    // The first element stands for those of lanes that are not in use.
+    if (lanes.n <= 0) return splat<W>(T(0));
+    const auto all = fill<W, T>(Full<W>{}, [&](int i) { return p[i < lanes.n ? i * stride : 0]; });
+    return select_tail(lanes, all, T(0));
+  }
 }
 #endif
 
@@ -139,7 +143,13 @@ template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p
   constexpr int W = L::width;
   if constexpr (detail::has_gather<Raw, W>)
     return detail::Element<T>::decode(detail::gather_live((const Raw *)p, index, active(lanes)));
-  else
+  else if constexpr (W > 1 && is_same<L, Tail<W>>) {
+    // The element of the first lane stands for those of lanes that are not in use.
+    if (lanes.n <= 0) return detail::Element<T>::decode(splat<W>(Raw(0)));
+    const auto inside = select_tail(lanes, index, lane(index, 0));
+    const auto all = detail::fill<W, Raw>(Full<W>{}, [&](int i) { return detail::peek(p + lane(inside, i)); });
+    return detail::Element<T>::decode(select_tail(lanes, all, Raw(0)));
+  } else
     return detail::Element<T>::decode(
         detail::fill<W, Raw>(lanes, [&](int i) { return detail::peek(p + lane(index, i)); }));
 }

@@ -61,6 +61,7 @@ headers![
     "gpu/loaded.h",
     "gpu/mma.h",
     "gpu/model.h",
+    "gpu/nth_element.h",
     "gpu/operands.h",
     "gpu/prepared.h",
     "gpu/roles.h",
@@ -91,7 +92,6 @@ headers![
     "linalg_factor.h",
     "linalg_orthogonal.h",
     "linalg_mode.h",
-    "linalg_select.h",
     "linalg_team.h",
     "math.h",
     "math_f32.h",
@@ -101,6 +101,7 @@ headers![
     "memory.h",
     "model.h",
     "nest.h",
+    "nth_element.h",
     "operator.h",
     "ops.h",
     "pack.h",
@@ -130,7 +131,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 20] = [
+const OPTIONAL: [&str; 21] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -149,6 +150,7 @@ const OPTIONAL: [&str; 20] = [
     "linalg.h",
     "fourier.h",
     "rows.h",
+    "nth_element.h",
     "scan.h",
     "extern.h",
 ];

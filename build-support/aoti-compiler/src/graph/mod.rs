@@ -27,7 +27,7 @@ pub use functions::{
     Rounding, Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
 };
 pub use groups::Groups;
-pub use op::{Conv, Coord, Op, OpClass, Unused};
+pub use op::{Conv, Coord, Op, OpClass, Ties, Unused};
 pub use recurrent::{Cell, Directions, Operands, Recurrent, WIDEST};
 pub use scalar::Scalar;
 pub use verify::verify;

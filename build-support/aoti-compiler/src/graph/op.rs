@@ -35,6 +35,25 @@ pub struct Conv {
     pub output_padding: Vec<i64>,
 }
 
+/// Which of the equal elements of a row has a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ties {
+    /// The one that a stable sort has there.
+    Stable,
+    /// The one that partitioning by medians of three ends at: PyTorch's `kthvalue` gives its index.
+    Partitioned,
+}
+
+impl Ties {
+    /// In text forms, behind an operator.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Ties::Stable => "",
+            Ties::Partitioned => " partitioned",
+        }
+    }
+}
+
 /// A core operator. Operands of one node have exactly the shapes stated; broadcasting is a [`Op::View`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op {
@@ -96,10 +115,17 @@ pub enum Op {
         axis: usize,
         /// Largest first.
         descending: bool,
-        /// Where the results end, counted from the first; all are results without.
+        /// How many of the first are results; all are without.
         kept: Option<i64>,
-        /// How many of the first are no results.
-        skipped: i64,
+    },
+    /// Operands: data, and ranks from 0 on (`i64`), of the data's shape with an axis of one. Results, of the ranks' shape: the
+    /// element that has the rank in an ascending order of its row in which NaN counts as largest, and its `i64` index. A rank
+    /// beyond either end counts as that end.
+    NthElement {
+        /// The axis, which is not empty.
+        axis: usize,
+        /// Which of equal elements it is.
+        ties: Ties,
     },
     /// Operands: sorted `[..., n]` and values `[..., m]` of one type, equal leading axes. Result (`i64`, values'
     /// shape): where each value would be inserted, left of equal ones, or right of them.
@@ -203,6 +229,7 @@ impl Op {
             Op::Reduce { axes, .. } => OpClass::Reduction(axes),
             Op::Scan { .. }
             | Op::Sort { .. }
+            | Op::NthElement { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)
@@ -236,6 +263,7 @@ impl Op {
             Op::Reduce { op, .. } => op.name(),
             Op::Scan { op, .. } => op.name(),
             Op::Sort { .. } => "sort",
+            Op::NthElement { .. } => "nth_element",
             Op::SearchSorted { .. } => "searchsorted",
             Op::Routine(routine) => routine.name(),
             Op::Fourier(_) => "fourier",

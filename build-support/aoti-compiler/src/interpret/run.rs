@@ -250,11 +250,16 @@ impl Run<'_> {
                 let (values, indices) = reduce::scan(*op, operand(0)?, *axis)?;
                 return Ok([Some(values), indices].into_iter().flatten().collect());
             }
-            Op::Sort { axis, descending, kept, skipped } => {
+            Op::Sort { axis, descending, kept } => {
                 let kept = kept.and_then(|kept| usize::try_from(kept).ok()).unwrap_or(usize::MAX);
-                let skipped = usize::try_from(*skipped).unwrap_or(0);
-                let runs = order::Runs { length: usize::MAX, kept, skipped, descending: *descending };
+                let runs = order::Runs { length: usize::MAX, kept, descending: *descending };
                 let (values, places) = order::sort(operand(0)?, *axis, &runs);
+                let sizes = values.sizes().to_vec();
+                return Ok(vec![values, Tensor::from_i64(&sizes, &places)]);
+            }
+            Op::NthElement { axis, ties } => {
+                let ranks = order::ranks(operand(1)?)?;
+                let (values, places) = order::nth_element(operand(0)?, &ranks, *axis, *ties);
                 let sizes = values.sizes().to_vec();
                 return Ok(vec![values, Tensor::from_i64(&sizes, &places)]);
             }

@@ -35,7 +35,7 @@ use crate::fourier::Fourier;
 use crate::graph::Guard as SizeGuard;
 use crate::graph::{
     BinaryOp, Combine, Constant, ConstantId, Origin, Recurrent, ReduceOp, Routine, Scalar, ScanOp,
-    SymbolInfo, UnaryOp,
+    SymbolInfo, Ties, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -320,10 +320,8 @@ pub struct Sorting {
     pub run: Option<i64>,
     /// Elements of the runs that are in order already, several of which are one run; nothing is without.
     pub merged: Option<i64>,
-    /// Where the results of each run end, counted from its first; all are results without.
+    /// How many of the first of each run are results; all are without.
     pub kept: Option<i64>,
-    /// How many of the first are no results: of whole rows, which processors sort.
-    pub skipped: i64,
 }
 
 impl Sorting {
@@ -331,7 +329,7 @@ impl Sorting {
     pub fn results(&self, length: &Expr) -> Expr {
         match (self.run, self.kept) {
             (_, None) => length.clone(),
-            (None, Some(kept)) => Expr::int(kept - self.skipped),
+            (None, Some(kept)) => Expr::int(kept),
             (Some(run), Some(kept)) => Expr::int(
                 length.as_int().map_or(-1, |length| length / run * kept.min(run) + kept.min(length % run)),
             ),
@@ -346,6 +344,13 @@ pub enum AxisOp {
     Scan(ScanOp),
     /// Stable sort: outputs are values and places, those of the row, or of a second input that has places of its own.
     Sort(Sorting),
+    /// The element of a rank in each row: outputs are values and places. Inputs are rows, and ranks where these differ.
+    NthElement {
+        /// Which of equal elements it is.
+        ties: Ties,
+        /// The rank of all rows.
+        rank: Option<i64>,
+    },
     /// Insertion points: inputs are sorted rows of `length`, and values, `inner` of them per row.
     SearchSorted {
         /// Right of equal elements.

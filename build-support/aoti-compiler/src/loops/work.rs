@@ -98,6 +98,8 @@ impl Count<'_> {
                     }
                     AxisOp::Fourier(_) => 5.0 * self.size(&own.length)?.max(2.0).log2(),
                     AxisOp::Sort(_) | AxisOp::SearchSorted { .. } => self.size(&own.length)?.max(2.0).log2(),
+                    // Each halves the digits that are open.
+                    AxisOp::NthElement { .. } => 2.0,
                 };
                 self.operations += elements * each;
                 own.inputs.iter().for_each(|buffer| self.reads(*buffer, f64::INFINITY));

@@ -46,6 +46,7 @@ impl<'a> Element<'a> {
             | Op::Reduce { .. }
             | Op::Scan { .. }
             | Op::Sort { .. }
+            | Op::NthElement { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)

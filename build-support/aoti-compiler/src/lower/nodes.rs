@@ -63,9 +63,8 @@ impl<'a> Scope<'a> {
             Op::MatMul => self.matmul(node),
             Op::Conv(conv) => self.convolution(node, conv),
             Op::Scan { op, axis } => self.rows(node, AxisOp::Scan(*op), *axis),
-            Op::Sort { axis, descending, kept, skipped } => {
-                self.sort(node, *axis, (*descending, *kept, *skipped));
-            }
+            Op::Sort { axis, descending, kept } => self.sort(node, *axis, (*descending, *kept)),
+            Op::NthElement { axis, ties } => self.nth_element(node, *axis, *ties),
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::Fourier(fourier) => self.fourier(node, *fourier),
             Op::Recurrent(own) => self.recurrent(node, *own),

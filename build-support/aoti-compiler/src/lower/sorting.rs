@@ -1,24 +1,20 @@
-//! Rows that are sorted, on GPUs by as many kernels as it takes.
+//! Rows that are sorted, on GPUs by as many kernels as it takes, and elements by their rank.
 
 use super::Scope;
-use crate::graph::Node;
+use crate::graph::{Node, Op, Scalar, Ties, ValueId};
 use crate::kernels::axis_ops::sorting;
 use crate::loops::{AxisKernel, AxisOp, KernelKind, Sorting};
 use crate::symbolic::Expr;
 use crate::target::Target;
+use cranelift_entity::EntityRef;
 
 impl<'a> Scope<'a> {
     /// On GPUs as many kernels as it takes.
-    pub(super) fn sort(
-        &mut self,
-        node: &'a Node,
-        axis: usize,
-        (descending, kept, skipped): (bool, Option<i64>, i64),
-    ) {
+    pub(super) fn sort(&mut self, node: &'a Node, axis: usize, (descending, kept): (bool, Option<i64>)) {
         let ty = self.graph.ty(node.inputs[0]).clone();
         let passes = match self.target {
-            Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, (kept, skipped)),
-            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept, skipped }],
+            Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, kept),
+            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept }],
         };
         let places = sorting::places(&ty.shape[axis]);
         let (outer, inner) = (Expr::product(&ty.shape[..axis]), Expr::product(&ty.shape[axis + 1..]));
@@ -44,5 +40,28 @@ impl<'a> Scope<'a> {
             self.run_kernel(Some(node), "sort", KernelKind::AxisOp(operation));
             (inputs, length) = (outputs, results);
         }
+    }
+
+    pub(super) fn nth_element(&mut self, node: &'a Node, axis: usize, ties: Ties) {
+        let ty = self.graph.ty(node.inputs[0]).clone();
+        let rank = self.number_of(node.inputs[1]);
+        let inputs = if rank.is_some() { &node.inputs[..1] } else { &node.inputs };
+        let operation = AxisKernel {
+            op: AxisOp::NthElement { ties, rank },
+            dtype: ty.dtype,
+            inputs: inputs.iter().map(|input| self.realize_now(*input)).collect(),
+            outputs: node.outputs.iter().map(|output| self.new_home(*output)).collect(),
+            outer: Expr::product(&ty.shape[..axis]),
+            length: ty.shape[axis].clone(),
+            inner: Expr::product(&ty.shape[axis + 1..]),
+        };
+        self.run_kernel(Some(node), "nth_element", KernelKind::AxisOp(operation));
+    }
+
+    /// The number that all elements of a value are.
+    fn number_of(&self, value: ValueId) -> Option<i64> {
+        let maker = &self.graph.nodes[self.producers[value.index()]?];
+        let Op::Full(Scalar::Int(number)) = maker.op else { return None };
+        i64::try_from(number).ok()
     }
 }

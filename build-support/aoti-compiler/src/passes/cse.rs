@@ -72,6 +72,7 @@ fn fingerprint(graph: &Graph, op: &Op) -> u64 {
         | Op::Reduce { .. }
         | Op::Scan { .. }
         | Op::Sort { .. }
+        | Op::NthElement { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)

@@ -69,6 +69,7 @@ fn of_node(graph: &Graph, node: &Node, known: &SecondaryMap<ValueId, Option<Exte
         | Op::Reduce { .. }
         | Op::Scan { .. }
         | Op::Sort { .. }
+        | Op::NthElement { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)

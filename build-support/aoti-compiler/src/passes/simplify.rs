@@ -65,6 +65,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
         | Op::Scatter { .. }
         | Op::Scan { .. }
         | Op::Sort { .. }
+        | Op::NthElement { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)

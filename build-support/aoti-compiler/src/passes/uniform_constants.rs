@@ -79,6 +79,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
         | Op::Reduce { .. }
         | Op::Scan { .. }
         | Op::Sort { .. }
+        | Op::NthElement { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)

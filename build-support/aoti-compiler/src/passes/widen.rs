@@ -42,6 +42,7 @@ fn in_f64(b: &mut Builder, node: &Node, operands: &[ValueId]) -> Option<ValueId>
         | Op::Cat { .. }
         | Op::Scan { .. }
         | Op::Sort { .. }
+        | Op::NthElement { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Fourier(_)
@@ -103,6 +104,7 @@ fn is_exact(op: &Op) -> bool {
         | Op::Cat { .. }
         | Op::Scan { .. }
         | Op::Sort { .. }
+        | Op::NthElement { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
         | Op::Extern(_)

@@ -37,9 +37,8 @@ fn operation(draw: &mut Draw, text: &mut Text, p: &str) {
     let x = if dtype.starts_with(['f', 'b']) { coarse(text, p, &x, dtype, &of(length)) } else { x };
     let descending = draw.one_of(&["", " descending"]);
     let kept = draw.one_of(&[1, 3, 50, 1500]).min(length);
-    let rank = draw.below(length);
     let (statement, rows) = match draw.below(7) {
-        6 => (format!("sort {x} axis 1{descending} first {} but {rank}", rank + 1), 1),
+        6 => (nth_element(draw, text, p, &x, (length, &of(1))), 1),
         0 | 1 => (format!("sort {x} axis 1{descending}"), length),
         2 | 3 => (format!("sort {x} axis 1{descending} first {kept}"), kept),
         4 => (format!("{} {x} axis 1", draw.one_of(&["cummax", "cummin"])), length),
@@ -56,6 +55,19 @@ fn operation(draw: &mut Draw, text: &mut Text, p: &str) {
     let shape = of(rows);
     text.body.push_str(&format!("  %{p}y: {dtype}{shape}, %{p}i: i64{shape} = {statement}\n"));
     text.outputs.push_str(&format!("  output %{p}y\n  output %{p}i\n"));
+}
+
+/// The element of a rank, the same in each row or its own.
+fn nth_element(draw: &mut Draw, text: &mut Text, p: &str, x: &str, (length, shape): (u64, &str)) -> String {
+    let rank = draw.below(length);
+    let ty = format!("i64{shape}");
+    let mut ranks = text.let_be(&format!("{p}rank"), &ty, &format!("full {rank}"));
+    if draw.below(2) == 0 {
+        // Some lead out of the row.
+        let own = text.input(&format!("{p}own"), &ty);
+        ranks = text.let_be(&format!("{p}ranks"), &ty, &format!("add {ranks}, {own}"));
+    }
+    format!("nth_element {x}, {ranks} axis 1{}", draw.one_of(&["", " partitioned"]))
 }
 
 /// Few values, many of which are equal: of zeros the inverse is infinite, of negative numbers the root is none.

@@ -1,5 +1,6 @@
 // Sorting and running reductions of rows against the plainest code, bit for bit: rows and columns, every way that lengths and
 // counts of results choose, ties, zeros of both signs, infinities and NaN.
+#include "aoti/nth_element.h"
 #include "aoti/scan.h"
 #include "check.h"
 #include <initializer_list>
@@ -20,8 +21,18 @@ template <class T> static void draw(T &x) {
   }
 }
 
-template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64 inner, i64 skipped, i64 end) {
-  const i64 kept = end - skipped;
+// Of row u, whether the element at `place` has the rank in a stable order.
+template <class T, bool Descending> static bool has_rank(const T *row, i64 length, i64 inner, i64 place, i64 rank) {
+  const auto x = read(row + place * inner);
+  for (i64 i = 0; i < length; ++i) {
+    const auto other = read(row + i * inner);
+    const bool less = Descending ? before(x, other) : before(other, x), more = Descending ? before(other, x) : before(x, other);
+    rank -= less || (!more && i < place);
+  }
+  return rank == 0;
+}
+
+template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64 inner, i64 kept) {
   Guarded<T> in(outer * length * inner), out(outer * kept * inner);
   Guarded<i64> index(outer * kept * inner);
   Guarded<char> scratch(2 * length * i64(sizeof(SortItem<T>)), true);
@@ -29,23 +40,41 @@ template <class T, bool Descending> static void sorts(i64 outer, i64 length, i64
   AotiContext context{};
   Run run{};
   run.context = &context, run.scratch = scratch.data;
-  if (kept == 1 && skipped > 0)
-    select_rows<T, Descending>(run, in.data, out.data, index.data, outer, length, inner, skipped);
-  else
-    sort_rows<T, Descending>(run, in.data, out.data, index.data, outer, length, inner, skipped, end);
+  sort_rows<T, Descending>(run, in.data, out.data, index.data, outer, length, inner, kept);
   for (i64 u = 0; u < outer * inner; ++u) {
     const T *row = in.data + u / inner * length * inner + u % inner;
     for (i64 k = 0; k < kept; ++k) {
       const i64 at = (u / inner * kept + k) * inner + u % inner, place = index.data[at];
-      i64 rank = 0;
-      const auto x = read(row + place * inner);
-      for (i64 i = 0; i < length; ++i) {
-        const auto other = read(row + i * inner);
-        const bool less = Descending ? before(x, other) : before(other, x), more = Descending ? before(other, x) : before(x, other);
-        rank += less || (!more && i < place);
-      }
-      if (rank != skipped + k || memcmp(&out.data[at], row + place * inner, sizeof(T))) ++failures;
+      const bool is_it = has_rank<T, Descending>(row, length, inner, place, k);
+      if (!is_it || memcmp(&out.data[at], row + place * inner, sizeof(T))) ++failures;
     }
+  }
+}
+
+// One rank, and one of each row: some lead out of it.
+template <class T, bool Partitioned> static void nth(i64 outer, i64 length, i64 inner) {
+  const i64 rows = outer * inner;
+  Guarded<T> in(rows * length), out(rows), same(rows);
+  Guarded<i64> index(rows), same_index(rows), ranks(rows), order(length);
+  Guarded<char> scratch(length * i64(sizeof(order_word<T>) + (Partitioned ? sizeof(i64) : 0)), true);
+  for (i64 i = 0; i < in.n; ++i) draw(in.data[i]);
+  for (i64 u = 0; u < rows; ++u) ranks.data[u] = check_random(-1, int(length));
+  AotiContext context{};
+  Run run{};
+  run.context = &context, run.scratch = scratch.data;
+  nth_elements<T, Partitioned>(run, in.data, (const i64 *)ranks.data, out.data, index.data, outer, length, inner);
+  nth_elements<T, Partitioned>(run, in.data, ranks.data[0], same.data, same_index.data, outer, length, inner);
+  if (index.data[0] != same_index.data[0]) ++failures;
+  for (i64 u = 0; u < rows; ++u) {
+    const T *row = in.data + u / inner * length * inner + u % inner;
+    const i64 place = index.data[u], rank = rank_in(ranks.data[u], 0, length);
+    bool is_it = has_rank<T, false>(row, length, inner, place, rank);
+    if (Partitioned) {
+      for (i64 i = 0; i < length; ++i) order.data[i] = i;
+      partition_to([&](i64 i) { return order_key<false>(row + i * inner); }, order.data, length, rank);
+      is_it = order.data[rank] == place;
+    }
+    if (!is_it || memcmp(&out.data[u], row + place * inner, sizeof(T))) ++failures;
   }
 }
 
@@ -84,11 +113,11 @@ template <class T> static void all() {
       const i64 outer = check_random(1, 6);
       for (i64 kept : {i64(0), i64(1), i64(16), i64(17), length / 5, length}) {
         kept = min_i64(kept, length);
-        const i64 skipped = check_random(0, int(kept));
-        sorts<T, false>(outer, length, inner, 0, kept);
-        sorts<T, true>(outer, length, inner, skipped, kept);
+        sorts<T, false>(outer, length, inner, kept);
+        sorts<T, true>(outer, length, inner, kept);
       }
-      for (i64 rank : {length / 2, length - 1}) sorts<T, false>(outer, length, inner, rank, rank + 1);
+      nth<T, false>(outer, length, inner);
+      nth<T, true>(outer, length, inner);
       scans<T, ScanSum, ScanMax>(outer, length, inner);
       scans<T, ScanProd, ScanMin>(outer, length, inner);
     }

@@ -21,6 +21,8 @@ pub(crate) mod operator;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
 mod program;
+mod run;
+mod share;
 pub(crate) mod state;
 pub(crate) mod submitted;
 mod tables;

@@ -2,22 +2,19 @@
 
 use super::{
     Api,
-    abi::{
-        AotiApi, AotiCommunicator, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState,
-        AotiTensor,
-    },
+    abi::{AotiApi, AotiCommunicator, AotiCreateOptions, AotiModel, AotiParallelBody, AotiTensor},
     call,
     communicator::Connection,
-    described::{Described, narrow, narrowed},
-    late::{self, LateOutputs, allocate_output},
+    described::narrow,
+    run::Run,
     state::State,
-    view::{AnyView, CPU},
-    watch::{Watch, on_kernel},
+    view::AnyView,
+    watch::Watch,
     workspace::{Places, Plan as SizePlan, Workspace},
 };
 use crate::{
     Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, ThreadPool, ValueInfo,
-    Weights, ffi::buffer::Buffer, trace,
+    Weights, trace,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -44,9 +41,9 @@ pub struct LoadOptions {
 /// weights, and those only as a whole ([`Model::update_weights`]).
 pub struct Model {
     pub(super) api: Api,
-    info: ModelInfo,
+    pub(super) info: ModelInfo,
     pub(super) cpu_level: Option<u16>,
-    device: Device,
+    pub(super) device: Device,
     /// What runs that begin now use. One that is replaced lives until its last run has ended.
     native: ArcSwap<Native>,
     /// Workspaces of [`Model::run_shared`] that no run uses at present.
@@ -344,7 +341,7 @@ impl Model {
     }
 
     /// Makes `places` point at each output's sizes in the list of all sizes.
-    fn point_at(&self, sizes: &mut [i64], places: &mut Places) {
+    pub(super) fn point_at(&self, sizes: &mut [i64], places: &mut Places) {
         places.0.clear();
         let mut next = sizes.as_mut_ptr();
         for output in &self.info.outputs {
@@ -368,109 +365,6 @@ impl Model {
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Model").field("name", &self.info.name).finish_non_exhaustive()
-    }
-}
-
-/// One run, when its arguments have been checked.
-struct Run<'r, 'o> {
-    model: &'r Model,
-    native: &'r Native,
-    inputs: &'r [AotiTensor],
-    outputs: &'r mut [&'o mut DynTensor],
-    descriptors: &'r mut Described,
-    arena: &'r mut Buffer,
-    state: *mut AotiState,
-    threads: usize,
-    executor: &'r dyn Executor,
-    /// A [`Watch`], or null.
-    watch: *mut c_void,
-    /// Outlives the run; or null.
-    communicator: *const AotiCommunicator,
-    generator: Generator,
-    /// Whether the native model was asked to run.
-    began: bool,
-}
-
-impl Run<'_, '_> {
-    fn execute(&mut self, plan: &mut SizePlan) -> Result<(), Error> {
-        let SizePlan { sizes, places, found, scratch, arena_bytes, .. } = plan;
-        self.describe_outputs(sizes, scratch)?;
-        found.clone_from(sizes);
-        self.model.point_at(found, places);
-        self.arena.reserve(*arena_bytes)?;
-        self.began = true;
-        let infos = &self.model.info.outputs;
-        let mut late = LateOutputs { tensors: &mut *self.outputs, infos, scratch: &mut *scratch };
-        let context = AotiContext {
-            parallel_for: if self.threads > 1 { Some(parallel_for) } else { None },
-            pool: ptr::from_ref(&self.executor).cast_mut().cast(),
-            threads: count(self.threads),
-            fork_join_ns: fork_join_ns(self.executor, count(self.threads)),
-            stream: ptr::null_mut(),
-            on_kernel: if self.watch.is_null() { None } else { Some(on_kernel) },
-            on_kernel_arg: self.watch,
-            seed: self.generator.seed,
-            offset: self.generator.offset,
-            on_time: None,
-            on_time_arg: ptr::null_mut(),
-            allocate_output: Some(allocate_output),
-            allocate_output_arg: ptr::from_mut(&mut late).cast(),
-            communicator: self.communicator,
-        };
-        let run = self.model.api.table.run.expect("the table was checked");
-        let (inputs, outputs) = (self.inputs, self.descriptors.as_slice());
-        // SAFETY: descriptors are valid and borrowed for the call; outputs, state and arena are borrowed mutably, so
-        // nothing else sees them; the context outlives the call, which ends its parallel loops before it returns.
-        let done = call(|error| unsafe {
-            run(
-                self.native.raw.as_ptr(),
-                inputs.as_ptr(),
-                count(inputs.len()),
-                outputs.as_ptr(),
-                count(outputs.len()),
-                places.0.as_ptr(),
-                self.state,
-                self.arena.as_mut_ptr().cast(),
-                self.arena.capacity() as i64,
-                &context,
-                error,
-            )
-        });
-        if self.model.device != Device::Cpu {
-            // Of results whose sizes the run finds, the whole memory was copied.
-            self.outputs.iter_mut().for_each(|tensor| tensor.settle_bools());
-        }
-        done?;
-        self.shrink_outputs(found, scratch)
-    }
-
-    /// Whether a run that had begun found no memory for what it had read the size of. It is not begun again.
-    fn ran_out(&self, error: &Error) -> bool {
-        self.began && error.code() == ErrorCode::Memory
-    }
-
-    /// Gives outputs the sizes that the run found.
-    fn shrink_outputs(&mut self, mut sizes: &[i64], scratch: &mut Vec<usize>) -> Result<(), Error> {
-        for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
-            tensor.resize(narrowed(take(&mut sizes, info.dims.len()), scratch))?;
-        }
-        Ok(())
-    }
-
-    fn describe_outputs(&mut self, mut sizes: &[i64], scratch: &mut Vec<usize>) -> Result<(), Error> {
-        self.descriptors.clear();
-        for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
-            let own = take(&mut sizes, info.dims.len());
-            // What gets memory during the run has none before it.
-            let mut data = ptr::null_mut();
-            if !late::is_late(own) {
-                tensor.resize(narrowed(own, scratch))?;
-                data = tensor.data_mut_ptr().cast();
-            }
-            self.descriptors.push(data, tensor.dtype(), CPU, own.iter().copied());
-        }
-        self.descriptors.finish();
-        Ok(())
     }
 }
 
@@ -517,7 +411,7 @@ pub(super) fn fork_join_ns(executor: &dyn Executor, threads: i32) -> i32 {
 }
 
 /// Splits the first `n` off `rest`.
-fn take<'a>(rest: &mut &'a [i64], n: usize) -> &'a [i64] {
+pub(super) fn take<'a>(rest: &mut &'a [i64], n: usize) -> &'a [i64] {
     let (first, others) = rest.split_at(n);
     *rest = others;
     first

@@ -4,6 +4,7 @@ use super::{
     abi::AotiTensor,
     buffer::Buffer,
     described::{Described, wide},
+    share::ShareChoice,
     view::{AnyView, CPU},
 };
 use crate::{Error, Generator};
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     /// Sizes of one output, where Rust needs them.
     pub(super) scratch: Vec<usize>,
     pub(super) arena_bytes: usize,
+    /// Whether runs are on all threads or on one.
+    pub(super) share: ShareChoice,
 }
 
 /// The inputs for the C interface, with packed copies of those that are not row-major contiguous.
@@ -96,6 +99,7 @@ impl Plan {
     pub(super) fn set_key(&mut self, model: u64, threads: usize, inputs: &[AnyView<'_>]) {
         self.key.clear();
         self.key.extend(key(model, threads, inputs));
+        self.share = ShareChoice::default();
     }
 }
 

@@ -1,6 +1,6 @@
 // Stable sorting of rows. Blocks sort runs in shared memory: every thread finds by binary search where its part of two sorted
 // runs begins, and merges from there (Odeh, Green, Mwassi, Shmueli & Birk 2012). What blocks sorted is merged in the same way, of
-// which a block does a part. One element by its rank takes no sorting.
+// which a block does a part.
 #pragma once
 
 #include "../rows.h"
@@ -239,79 +239,6 @@ AOTI_INLINE void sort_long_rows(const T *in, T *out, i64 *index, char *scratch, 
     for (i64 i = thread_index(); i < kept; i += Threads) {
       index[first + i * inner] = from[i];
       out[first + i * inner] = in[base + from[i] * inner];
-    }
-  }
-}
-
-// The element of a rank, a row for each block: the digits of its key from the highest on, as counting finds them, and of its equals
-// the one that a stable sort has there.
-template <int Threads, class T, bool Descending>
-AOTI_INLINE void select_rows(const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 rank) {
-  using U = order_word<T>;
-  constexpr int bits = 8, digits = 1 << bits, warps = Threads / kWarp, each = digits / 32;
-  AOTI_SHARED u32 counts[digits], chosen[3], equals[warps];
-  const int thread = thread_index(), lane = thread % kWarp, warp = thread / kWarp;
-  for (i64 unit = block_index(); unit < outer * inner; unit += block_count()) {
-    const T *const row = in + unit / inner * length * inner + unit % inner;
-    U found = 0;
-    u32 left = u32(rank), within = u32(length);
-    for (int shift = int(sizeof(U)) * 8 - bits; shift >= 0; shift -= bits) {
-      for (int i = thread; i < digits; i += Threads) counts[i] = 0;
-      barrier();
-      for (i64 first = 0; first < length; first += Threads) {
-        const i64 i = first + thread;
-        U key = 0;
-        if (i < length) key = order_key<Descending>(row + i * inner);
-        // Digits behind those that are found; shifted in two steps, as there may be none before them.
-        const bool is_one = i < length && (key >> shift >> bits) == (found >> shift >> bits);
-        const u32 digit = u32(key >> shift) & (digits - 1);
-        // Of lanes with the same digit, which many are in the first pass, one counts for all.
-        const u64 same = lanes_like<bits + 1>(digit | (is_one ? 0u : u32(digits)));
-        if (is_one && (same & ((u64(1) << lane) - 1)) == 0) atomic_add(&counts[digit], u32(count_bits(same)));
-      }
-      barrier();
-      if (thread < 32) {
-        u32 own = 0;
-        AOTI_UNROLL_TIMES(8)
-        for (int k = 0; k < each; ++k) own += counts[thread * each + k];
-        u32 before = own;
-        for (int distance = 1; distance < 32; distance *= 2) {
-          const u32 other = shuffle(before, lane >= distance ? lane - distance : lane);
-          if (thread >= distance) before += other;
-        }
-        before -= own;
-        if (before <= left && left - before < own) {
-          int k = 0;
-          while (left - before >= counts[thread * each + k]) before += counts[thread * each + k++];
-          chosen[0] = u32(thread * each + k), chosen[1] = left - before, chosen[2] = counts[thread * each + k];
-        }
-      }
-      barrier();
-      found |= U(chosen[0]) << shift, left = chosen[1], within = chosen[2];
-      barrier();
-    }
-    // What is left to pass over of the equal ones.
-    for (i64 first = 0; first < length; first += Threads) {
-      const i64 i = first + thread;
-      const bool is_one = i < length && order_key<Descending>(row + i * inner) == found;
-      u32 before = 0;
-      if (within > 1) {
-        const u64 ones = ballot(is_one);
-        before = u32(count_bits(ones & ((u64(1) << lane) - 1)));
-        if (lane == 0) equals[warp] = u32(count_bits(ones));
-        barrier();
-        u32 all = 0;
-        for (int w = 0; w < warps; ++w) {
-          if (w < warp) before += equals[w];
-          all += equals[w];
-        }
-        barrier();
-        if (is_one && before == left) out[unit] = row[i * inner], index[unit] = i;
-        if (all > left) break;
-        left -= all;
-      } else if (is_one) {
-        out[unit] = row[i * inner], index[unit] = i;
-      }
     }
   }
 }

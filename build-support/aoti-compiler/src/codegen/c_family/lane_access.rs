@@ -35,33 +35,88 @@ pub(super) fn short_step(step: &Expr) -> Option<i64> {
 /// A remainder by less than this is small too often for its lanes to be side by side.
 const SHORT_ROW: i64 = 64;
 
+/// Ways to see an expression as a number that grows by a step from lane to lane, where tests of the first lane hold.
+struct Progression {
+    step: i64,
+    tests: Vec<String>,
+}
+
+/// Ways that are looked at of an expression: a reflection has four.
+const MOST_WAYS: usize = 4;
+
 /// When the elements of all lanes lie side by side, where that depends on the first lane: quotients and remainders of a
-/// position that moves with the lanes do not begin anew between them.
+/// position that moves with the lanes do not begin anew between them, and the same operand is the smaller or larger one in all.
 pub(super) fn unbroken(offset: &Expr, vector: Symbol, width: &str) -> Option<String> {
-    let (_, terms) = offset.as_sum();
-    let (mut step, mut rows) = (0, Vec::new());
-    for (term, coefficient) in terms.iter().filter(|(term, _)| term.mentions(vector)) {
-        if let Some((own, _)) = term.affine_in(vector) {
-            step += own.as_int()? * coefficient;
-            continue;
+    let ways = progressions(offset, vector, width);
+    let found = ways.into_iter().find(|way| way.step == 1 && !way.tests.is_empty())?;
+    Some(format!("({})", found.tests.join(" && ")))
+}
+
+fn progressions(expr: &Expr, vector: Symbol, width: &str) -> Vec<Progression> {
+    let step =
+        if expr.mentions(vector) { expr.affine_in(vector).map(|(step, _)| step) } else { Some(Expr::int(0)) };
+    if let Some(step) = step {
+        return step.as_int().map(|step| Progression { step, tests: vec![] }).into_iter().collect();
+    }
+    match expr.node() {
+        Node::Mod(position, size) | Node::FloorDiv(position, size) => {
+            let moves = position.affine_in(vector).is_some_and(|(own, _)| own.is(1));
+            if !moves || size.mentions(vector) || size.as_int().is_some_and(|size| size < SHORT_ROW) {
+                return vec![];
+            }
+            let test = format!("{} + {width} <= {}", scalar(&position.modulo(size)), scalar(size));
+            vec![Progression { step: i64::from(matches!(expr.node(), Node::Mod(..))), tests: vec![test] }]
         }
-        let (Node::Mod(position, size) | Node::FloorDiv(position, size)) = term.node() else { return None };
-        let moves = position.affine_in(vector).is_some_and(|(own, _)| own.is(1));
-        if !moves || size.mentions(vector) || size.as_int().is_some_and(|size| size < SHORT_ROW) {
-            return None;
-        }
-        if matches!(term.node(), Node::Mod(..)) {
-            step += coefficient;
-        }
-        if !rows.contains(&(position, size)) {
-            rows.push((position, size));
+        Node::Max(a, b) => of_one([a, b], 1, vector, width),
+        Node::Min(a, b) => of_one([a, b], -1, vector, width),
+        Node::Int(_) | Node::Sym(_) | Node::Product(_) => vec![],
+        Node::Sum { .. } => {
+            let mut all = vec![Progression { step: 0, tests: vec![] }];
+            for (term, coefficient) in expr.as_sum().1 {
+                let own = progressions(&term, vector, width);
+                let with = |way: &Progression| {
+                    let both = |more: &Progression| way.with(more, coefficient);
+                    own.iter().map(both).collect::<Vec<_>>()
+                };
+                all = all.iter().flat_map(with).take(MOST_WAYS).collect();
+            }
+            all
         }
     }
-    let test = |(position, size): &(&Expr, &Expr)| {
-        format!("{} + {width} <= {}", scalar(&position.modulo(size)), scalar(size))
+}
+
+/// Either operand of a maximum, or with a `sign` of -1 of a minimum, where it is the one that counts in all lanes: in those at
+/// both ends.
+fn of_one([a, b]: [&Expr; 2], sign: i64, vector: Symbol, width: &str) -> Vec<Progression> {
+    let [of_a, of_b] = [a, b].map(|operand| progressions(operand, vector, width));
+    let choose = |(own, other): (&Expr, &Expr), (mine, others): (&[Progression], &[Progression])| {
+        let lead = &(own - other) * sign;
+        let of_pair = |(way, beside): (&Progression, &Progression)| {
+            let mut both = way.with(beside, 0);
+            // Where the lead becomes less from lane to lane, the last one has the least.
+            let loss = (sign * (beside.step - way.step)).max(0);
+            let least = if loss == 0 { "0".to_owned() } else { format!("{loss} * ({width} - 1)") };
+            both.tests.push(format!("{} >= {least}", scalar(&lead)));
+            both
+        };
+        let pairs = mine.iter().flat_map(|way| others.iter().map(move |beside| (way, beside)));
+        pairs.map(of_pair).collect::<Vec<_>>()
     };
-    let tests: Vec<String> = rows.iter().map(test).collect();
-    (step == 1 && !tests.is_empty()).then(|| format!("({})", tests.join(" && ")))
+    let mut all = choose((a, b), (&of_a, &of_b));
+    all.extend(choose((b, a), (&of_b, &of_a)));
+    // What moves by single steps is what is looked for.
+    all.sort_by_key(|way| way.step.abs() != 1);
+    all.truncate(MOST_WAYS);
+    all
+}
+
+impl Progression {
+    /// The sum with some times another one.
+    fn with(&self, other: &Progression, times: i64) -> Progression {
+        let mut tests = self.tests.clone();
+        tests.extend(other.tests.iter().filter(|test| !self.tests.contains(test)).cloned());
+        Progression { step: self.step.saturating_add(other.step.saturating_mul(times)), tests }
+    }
 }
 
 /// `low, high, condition` of the lanes in which guards hold, where each either holds for all lanes or moves with them.
@@ -109,5 +164,18 @@ mod tests {
         assert_eq!(of(&(&rows + &(&rolled * 250))), None, "a turned matrix");
         assert_eq!(of(&at.modulo(&Expr::int(9))), None, "rows are short");
         assert_eq!(of(&(&at * 2).modulo(&Expr::int(100))), None, "every other element");
+        // Between two ends: where neither is reached.
+        let from = &Expr::sym(vector) - 2;
+        let kept = from.maximum(&Expr::int(0)).minimum(&Expr::int(99));
+        assert_eq!(
+            of(&(&kept + &row)).as_deref(),
+            Some("(i1 - 2 >= 0 && -max_i64(0, i1 - 2) + 99 >= 1 * (8 - 1))"),
+            "an edge that is repeated"
+        );
+        // Mirrored at both ends.
+        let mirrored = |value: Expr| value.maximum(&-&value);
+        let reflected = &Expr::int(99) - &mirrored(&Expr::int(99) - &mirrored(from));
+        assert!(of(&reflected).is_some(), "a reflection");
+        assert_eq!(of(&(&kept * 2)), None, "every other element of a row with repeated edges");
     }
 }

@@ -11,7 +11,7 @@ use super::whole::Whole;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::kernels::index_width::is_narrow;
-use crate::loops::{Access, Axis, Effect, Guard, Stage, Term, TermId, ranges_over};
+use crate::loops::{Access, Axis, Effect, Guard, Stage, Term, TermId, TypedTerm, ranges_over};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
 
@@ -42,6 +42,18 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) has_own_rows: bool,
     /// The axes of the kernel, where addresses of lanes are computed in as few bits as they fit.
     pub(in crate::codegen) positions: Option<&'a [Axis]>,
+    /// Terms that later stages read.
+    pub(in crate::codegen) read_later: Vec<TermId>,
+}
+
+/// Terms of a stage that later ones read.
+pub(in crate::codegen) fn read_later(stages: &[Stage], number: usize) -> Vec<TermId> {
+    let terms = stages.iter().skip(number + 1).flat_map(|stage| &stage.terms);
+    let read = |typed: &TypedTerm| {
+        let Term::Earlier { stage, term } = typed.term else { return None };
+        (stage == number).then_some(term)
+    };
+    terms.filter_map(read).collect()
 }
 
 /// Text for before the vector loop, and for its body.
@@ -104,7 +116,8 @@ impl Context<'_> {
         let varying = self.varying();
         let mut text = StageText::default();
         let mut spread = vec![false; self.stage.terms.len()];
-        for id in 0..self.stage.terms.len() {
+        let needed = self.needed();
+        for id in (0..self.stage.terms.len()).filter(|id| needed[*id]) {
             if self.vector.is_some() && varying[id] {
                 for operand in self.stage.terms[id].term.operands() {
                     self.spread(operand, &varying, &mut spread, &mut text);
@@ -118,13 +131,51 @@ impl Context<'_> {
         }
         let terms = std::mem::take(&mut text.body);
         for effect in &self.stage.effects {
-            for operand in effect_operands(effect) {
+            for operand in self.effect_operands(effect) {
                 self.spread(operand, &varying, &mut spread, &mut text);
             }
             self.effect(effect, &varying, &mut text);
         }
         text.effects = std::mem::replace(&mut text.body, terms);
         text
+    }
+
+    /// Which terms have a variable: all but those that are only rounded for a store, which rounds too.
+    fn needed(&self) -> Vec<bool> {
+        let stage = self.stage;
+        let mut needed = vec![true; stage.terms.len()];
+        for effect in &stage.effects {
+            if let Effect::Store { value, .. } = effect {
+                needed[*value] = self.stored(effect) == Some(*value);
+            }
+        }
+        let operands = stage.terms.iter().flat_map(|typed| typed.term.operands());
+        let by_effects = stage.effects.iter().flat_map(|effect| self.effect_operands(effect));
+        for id in operands.chain(by_effects).chain(self.read_later.iter().copied()) {
+            needed[id] = true;
+        }
+        needed
+    }
+
+    /// The term that a store is given: before it is rounded to the type of the memory, as stores round.
+    fn stored(&self, effect: &Effect) -> Option<TermId> {
+        let Effect::Store { access, value, combine } = effect else { return None };
+        let (rounded, dtype) = (&self.stage.terms[*value], self.parameters.dtype(access.buffer));
+        let Term::Cast(exact) = rounded.term else { return Some(*value) };
+        let is_rounded = dtype.is_float() && dtype.compute() != dtype && rounded.dtype == dtype;
+        let is_computed_alike = self.stage.terms[exact].dtype.compute() == dtype.compute();
+        let is_stored = is_rounded && is_computed_alike && *combine == Combine::Set;
+        Some(if is_stored { exact } else { *value })
+    }
+
+    fn effect_operands(&self, effect: &Effect) -> Vec<TermId> {
+        match effect {
+            Effect::Store { access, value, .. } => {
+                let value = self.stored(effect).unwrap_or(*value);
+                access.indirect.iter().map(|(term, _)| *term).chain([value]).collect()
+            }
+            Effect::Accumulate { value, .. } => vec![*value],
+        }
     }
 
     fn name(&self, id: TermId) -> String {
@@ -383,7 +434,7 @@ impl Context<'_> {
                 let _ = writeln!(text.body, "{line}");
             }
             Effect::Store { access, value, combine } => {
-                let value = self.operand(*value, varying, true);
+                let value = self.operand(self.stored(effect).unwrap_or(*value), varying, true);
                 let line = self.store(access, &value, *combine, varying);
                 let target = if self.vector.is_some() { &mut text.body } else { &mut text.stores };
                 let _ = writeln!(target, "{line}");
@@ -416,14 +467,5 @@ impl Context<'_> {
         let (base, index) = self.lane_address(access, varying, vector);
         let value = combined(combine, &format!("gather(lanes, {base}, {index})"), value, dtype);
         format!("scatter(lanes, {base}, {index}, {value});")
-    }
-}
-
-fn effect_operands(effect: &Effect) -> Vec<TermId> {
-    match effect {
-        Effect::Store { access, value, .. } => {
-            access.indirect.iter().map(|(term, _)| *term).chain([*value]).collect()
-        }
-        Effect::Accumulate { value, .. } => vec![*value],
     }
 }

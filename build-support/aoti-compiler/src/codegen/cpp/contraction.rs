@@ -28,6 +28,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -
         earlier: Earlier::OneLane,
         width: "AOTI_LANES",
         positions: None,
+        read_later: vec![],
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)

@@ -6,7 +6,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
-use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, StageText, read_later, type_name};
 use crate::kernels::mapping::{CpuMapping, Lanes, Split};
 use crate::kernels::{Scratch, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage};
@@ -180,6 +180,7 @@ impl Stages<'_> {
             },
             width: "AOTI_LANES",
             positions: Some(&self.nest.axes),
+            read_later: read_later(&self.nest.stages, index),
         };
         context.print()
     }

@@ -31,6 +31,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, l
         earlier: Earlier::OneLane,
         width: "lanes.width",
         positions: None,
+        read_later: vec![],
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)

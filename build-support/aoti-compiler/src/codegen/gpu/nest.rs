@@ -5,7 +5,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::operations::accumulator_type;
-use crate::codegen::c_family::terms::{Context, Earlier, StageText, type_name};
+use crate::codegen::c_family::terms::{Context, Earlier, StageText, read_later, type_name};
 use crate::codegen::c_family::whole::Whole;
 use crate::kernels::mapping::{Along, Rows, Teams, is_local, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
@@ -203,6 +203,7 @@ impl Printer<'_> {
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
             positions: None,
+            read_later: read_later(&self.nest.stages, number),
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: self.teams.rows == Rows::Registers,
         }

@@ -161,6 +161,8 @@ impl Printer<'_> {
             earlier: Earlier::OneLane,
             width: "lanes.width",
             positions: None,
+            // What is combined is no plain store.
+            read_later: (0..stage.terms.len()).collect(),
             whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: false,
         }

@@ -151,6 +151,7 @@ impl<'b> Look<'b> {
             Op::Scatter { .. }
             | Op::Scan { .. }
             | Op::Sort { .. }
+            | Op::NthElement { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)

@@ -4,7 +4,7 @@ use super::{Builder, Built, ensure};
 use crate::dtype::{DType, bytes_of};
 use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{
-    Constant, Op, Operands, Part, Recurrent, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId,
+    Constant, Op, Operands, Part, Recurrent, ReduceOp, Routine, ScanOp, ShapeError, TensorType, Ties, ValueId,
 };
 use crate::symbolic::Expr;
 
@@ -55,7 +55,7 @@ impl Builder {
         let ty = self.ty(x).clone();
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
         let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
-        let op = Op::Sort { axis, descending, kept: None, skipped: 0 };
+        let op = Op::Sort { axis, descending, kept: None };
         let outputs = self.push(op, &[x], vec![ty, indices]);
         Ok((outputs[0], outputs[1]))
     }
@@ -80,22 +80,29 @@ impl Builder {
         let shape = self.shape(first);
         let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
         let values = TensorType { dtype: ty.dtype, shape };
-        let op = Op::Sort { axis, descending, kept: Some(kept), skipped: 0 };
+        let op = Op::Sort { axis, descending, kept: Some(kept) };
         let outputs = self.push(op, &[x], vec![values, indices]);
         Ok((outputs[0], outputs[1]))
     }
 
-    /// The element of this rank in a stable ascending sort: value and index, on an axis of one.
-    pub fn sort_only(&mut self, x: ValueId, axis: usize, rank: i64) -> Built<(ValueId, ValueId)> {
-        let ty = self.ty(x).clone();
+    /// The element of a rank along an axis that is not empty: value and index, on an axis of one, as ranks are.
+    pub fn nth_element(
+        &mut self,
+        x: ValueId,
+        ranks: ValueId,
+        axis: usize,
+        ties: Ties,
+    ) -> Built<(ValueId, ValueId)> {
+        let (mut ty, of_ranks) = (self.ty(x).clone(), self.ty(ranks).clone());
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
-        self.require_at_least(&ty.shape[axis], &Expr::int(rank + 1))?;
-        let mut shape = ty.shape.clone();
-        shape[axis] = Expr::int(1);
-        let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
-        let values = TensorType { dtype: ty.dtype, shape };
-        let op = Op::Sort { axis, descending: false, kept: Some(rank + 1), skipped: rank };
-        let outputs = self.push(op, &[x], vec![values, indices]);
+        self.require_at_least(&ty.shape[axis], &Expr::int(1))?;
+        ty.shape[axis] = Expr::int(1);
+        ensure!(of_ranks.dtype == DType::I64 && of_ranks.rank() == ty.rank(), "ranks {of_ranks} of {ty}");
+        for (own, wanted) in of_ranks.shape.iter().zip(&ty.shape) {
+            self.require_same(own, wanted)?;
+        }
+        let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
+        let outputs = self.push(Op::NthElement { axis, ties }, &[x, ranks], vec![ty, indices]);
         Ok((outputs[0], outputs[1]))
     }
 

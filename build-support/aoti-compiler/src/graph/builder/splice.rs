@@ -197,6 +197,7 @@ impl Splice {
             | Op::Reduce { .. }
             | Op::Scan { .. }
             | Op::Sort { .. }
+            | Op::NthElement { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
             | Op::Fourier(_)

@@ -34,9 +34,6 @@ table! {
         Svd "svd",
         /// `[n, n]` to eigenvalues `[n, 2]` and eigenvectors as columns `[n, n, 2]`, complex numbers as pairs.
         Eig "eig",
-        /// `[m, n]`, n not 0, and a rank from 1 on to the position of the number of that rank in each row, NaN being
-        /// the largest: of equal numbers the one that partitioning by medians of three ends at.
-        Select "select_rank",
         /// `[m, n]`, n not 0, to the position of the most frequent number of each row: sorted by what is less alone, the last one
         /// of the first of the longest runs of equal numbers.
         Mode "mode",
@@ -99,7 +96,6 @@ impl Routine {
             Routine::SolveLower | Routine::SolveUpper => const { &[SQUARE, MATRIX] },
             Routine::LdlSolve => const { &[SQUARE, integer(&[Rows]), MATRIX] },
             Routine::Reflections => const { &[MATRIX, real(&[Columns])] },
-            Routine::Select => const { &[MATRIX, integer(&[])] },
         }
     }
 
@@ -120,7 +116,7 @@ impl Routine {
             Routine::Eigh => const { &[real(&[Columns]), MATRIX] },
             Routine::Svd => const { &[MATRIX, real(&[Columns]), real(&[Columns, Columns])] },
             Routine::Eig => const { &[real(&[Columns, Two]), real(&[Rows, Columns, Two])] },
-            Routine::Select | Routine::Mode => const { &[integer(&[Rows])] },
+            Routine::Mode => const { &[integer(&[Rows])] },
         }
     }
 
@@ -137,7 +133,6 @@ impl Routine {
             | Routine::Eigh
             | Routine::Svd
             | Routine::Eig
-            | Routine::Select
             | Routine::Mode => 0,
         }
     }

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::fourier::{Form, Fourier, LONGEST, Norm};
 use crate::graph::{
     self, Cell, Condition, Constant, ConstantSource, Conv, Directions, Guard, Origin, Recurrent, Relation,
-    Scalar, SymbolInfo, SymbolSource, TensorType, WIDEST,
+    Scalar, SymbolInfo, SymbolSource, TensorType, Ties, WIDEST,
 };
 use crate::symbolic::{self, Expr, Interval, Symbol};
 use crate::text::{Cursor, SyntaxError};
@@ -183,6 +183,11 @@ impl<'a> Cursor<'a> {
             ConstantSource::Fixed
         };
         Ok(Constant { name, dtype, sizes, data, source, groups: None })
+    }
+
+    /// Which of equal elements has a rank.
+    pub(crate) fn ties(&mut self) -> Ties {
+        if self.eat_word("partitioned") { Ties::Partitioned } else { Ties::Stable }
     }
 
     /// The parameters of a Fourier transform.

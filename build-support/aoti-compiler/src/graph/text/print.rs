@@ -186,11 +186,11 @@ impl Printer {
             Op::Scatter { coords, combine } => format!(" {} {}", combine.name(), coordinates(coords)),
             Op::Cat { axis } | Op::Scan { axis, .. } => format!(" axis {axis}"),
             Op::Reduce { axes, .. } => format!(" axes {}", bracketed(axes)),
-            Op::Sort { axis, descending, kept, skipped } => {
+            Op::Sort { axis, descending, kept } => {
                 let kept = kept.map_or(String::new(), |kept| format!(" first {kept}"));
-                let skipped = if *skipped == 0 { String::new() } else { format!(" but {skipped}") };
-                format!(" axis {axis}{}{kept}{skipped}", if *descending { " descending" } else { "" })
+                format!(" axis {axis}{}{kept}", if *descending { " descending" } else { "" })
             }
+            Op::NthElement { axis, ties } => format!(" axis {axis}{}", ties.text()),
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
             Op::Fourier(fourier) => format!(" {}", fourier.text()),
             Op::Recurrent(own) => format!(" {}", own.text()),

@@ -84,8 +84,9 @@ impl Ctx<'_> {
                 ensure!(indices.len() == usize::from(op.has_indices()), "{} results", outs.len());
                 indices.iter().try_for_each(|indices| self.index_like(indices, x))
             }
-            (Op::Sort { axis, kept, skipped, .. }, [x], [values, indices]) => {
-                self.sort(*axis, (*kept, *skipped), x, [values, indices])
+            (Op::Sort { axis, kept, .. }, [x], [y, indices]) => self.sort(*axis, *kept, x, [y, indices]),
+            (Op::NthElement { axis, .. }, [x, ranks], [values, indices]) => {
+                self.nth_element(*axis, x, ranks, [values, indices])
             }
             (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
@@ -125,6 +126,7 @@ impl Ctx<'_> {
                 | Op::Reduce { .. }
                 | Op::Scan { .. }
                 | Op::Sort { .. }
+                | Op::NthElement { .. }
                 | Op::SearchSorted { .. }
                 | Op::Fourier(_)
                 | Op::Collective(_)
@@ -364,7 +366,7 @@ impl Ctx<'_> {
     fn sort(
         &self,
         axis: usize,
-        (kept, skipped): (Option<i64>, i64),
+        kept: Option<i64>,
         x: &TensorType,
         [values, indices]: [&TensorType; 2],
     ) -> Check {
@@ -372,11 +374,26 @@ impl Ctx<'_> {
         let mut of_result = x.clone();
         if let Some(kept) = kept {
             let fits = x.shape[axis].as_int().is_none_or(|length| kept <= length);
-            ensure!(kept >= skipped && fits, "{kept} of {} elements", x.shape[axis]);
-            of_result.shape[axis] = Expr::int(kept - skipped);
+            ensure!(kept >= 0 && fits, "{kept} of {} elements", x.shape[axis]);
+            of_result.shape[axis] = Expr::int(kept);
         }
-        ensure!(skipped >= 0 && (skipped == 0 || kept.is_some()), "{skipped} are skipped");
         ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
+        self.index_like(indices, &of_result)
+    }
+
+    fn nth_element(
+        &self,
+        axis: usize,
+        x: &TensorType,
+        ranks: &TensorType,
+        [values, indices]: [&TensorType; 2],
+    ) -> Check {
+        ensure!(axis < x.rank(), "axis {axis} of {}", x.rank());
+        ensure!(!x.shape[axis].is(0), "none of no elements has a rank");
+        let mut of_result = x.clone();
+        of_result.shape[axis] = Expr::int(1);
+        ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
+        self.index_like(ranks, &of_result)?;
         self.index_like(indices, &of_result)
     }
 

@@ -4,7 +4,6 @@ mod eigen;
 mod factor;
 mod mode;
 mod orthogonal;
-mod select;
 
 use super::error::EvalError;
 use super::tensor::{Lanes, Tensor};
@@ -122,7 +121,6 @@ fn over_batch<T: Real>(
             Routine::Eigh => orthogonal::eigh(n, real(0)),
             Routine::Svd => orthogonal::svd(m, n, real(0)),
             Routine::Eig => eigen::eig(n, real(0)),
-            Routine::Select => select::select(m, n, real(0), integers[0][u]),
             Routine::Mode => mode::mode(m, n, real(0)),
         };
         for (all, one) in all.reals.iter_mut().zip(one.reals) {

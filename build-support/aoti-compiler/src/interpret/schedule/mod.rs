@@ -280,7 +280,6 @@ impl Machine<'_> {
         let runs = order::Runs {
             length: count(sorting.run),
             kept: count(sorting.kept),
-            skipped: usize::try_from(sorting.skipped).unwrap_or(0),
             descending: sorting.descending,
         };
         let x = self.shaped(rows.inputs[0], sizes.clone())?;
@@ -347,6 +346,15 @@ impl Machine<'_> {
                     .map(|(buffer, shape)| self.shaped(*buffer, self.symbols.sizes(&shape)?))
                     .collect::<Result<Vec<_>, EvalError>>()?;
                 recurrent::layer(own, &operands)?
+            }
+            AxisOp::NthElement { ties, rank } => {
+                let x = self.shaped(rows.inputs[0], vec![outer, length, inner])?;
+                let ranks = match rank {
+                    Some(rank) => vec![*rank; outer * inner],
+                    None => order::ranks(&self.shaped(rows.inputs[1], vec![outer, 1, inner])?)?,
+                };
+                let (values, places) = order::nth_element(&x, &ranks, 1, *ties);
+                vec![values, Tensor::from_i64(&[outer, 1, inner], &places)]
             }
             AxisOp::SearchSorted { right } => {
                 let sorted = self.shaped(rows.inputs[0], vec![outer, length])?;

@@ -29,6 +29,7 @@ fn fourier(rows: &AxisKernel) -> &Fourier {
         AxisOp::Fourier(own) => own,
         AxisOp::Scan(_)
         | AxisOp::Sort(_)
+        | AxisOp::NthElement { .. }
         | AxisOp::SearchSorted { .. }
         | AxisOp::Matrices(_)
         | AxisOp::Recurrent(_) => unreachable!("its rows are transformed"),

@@ -62,6 +62,7 @@ fn routine(rows: &AxisKernel) -> Routine {
         AxisOp::Matrices(routine) => routine,
         AxisOp::Scan(_)
         | AxisOp::Sort(_)
+        | AxisOp::NthElement { .. }
         | AxisOp::SearchSorted { .. }
         | AxisOp::Fourier(_)
         | AxisOp::Recurrent(_) => {
@@ -92,7 +93,7 @@ fn bytes(rows: &AxisKernel) -> Expr {
         // Two complex matrices, a vector, and a real and a complex number for each rotation.
         Routine::Eig => &(&(n * n) * 4) + &(n * 5),
         // Positions, as wide as two numbers of `f32`.
-        Routine::Select | Routine::Mode => n * 2,
+        Routine::Mode => n * 2,
     };
     &elements * element_bytes(rows)
 }
@@ -112,7 +113,6 @@ fn call(function: &'static str, rows: &AxisKernel, memory: [Operand; 2]) -> Call
         Routine::Eigh => "linalg::Eigh",
         Routine::Svd => "linalg::Svd",
         Routine::Eig => "linalg::Eig",
-        Routine::Select => "linalg::Select",
         Routine::Mode => "linalg::Mode",
     };
     let inputs = (0..rows.inputs.len()).map(Operand::Input);

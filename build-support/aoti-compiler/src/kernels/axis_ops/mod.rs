@@ -1,8 +1,9 @@
-//! Operations on whole rows: running reductions, sorting, searches, routines on single matrices, Fourier transforms,
+//! Operations on whole rows: running reductions, sorting, elements by rank, searches, routines on single matrices, Fourier transforms,
 //! recurrent layers. An algorithm is a file with a row of [`ALGORITHMS`].
 
 mod fourier;
 mod matrices;
+mod nth_element;
 pub(crate) mod recurrent;
 mod scan;
 mod search;
@@ -21,6 +22,7 @@ use crate::target::{CpuTarget, Target};
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &scan::SCAN,
     &sorting::SORT,
+    &nth_element::NTH_ELEMENT,
     &search::SEARCH,
     &matrices::MATRICES,
     &fourier::FOURIER,
@@ -119,6 +121,7 @@ pub(super) fn algorithm(op: &AxisOp) -> &'static Algorithm {
     match op {
         AxisOp::Scan(_) => &scan::SCAN,
         AxisOp::Sort(_) => &sorting::SORT,
+        AxisOp::NthElement { .. } => &nth_element::NTH_ELEMENT,
         AxisOp::SearchSorted { .. } => &search::SEARCH,
         AxisOp::Matrices(_) => &matrices::MATRICES,
         AxisOp::Fourier(_) => &fourier::FOURIER,

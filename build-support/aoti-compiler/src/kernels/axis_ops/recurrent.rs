@@ -120,6 +120,7 @@ fn layer(rows: &AxisKernel) -> &Recurrent {
         AxisOp::Recurrent(own) => own,
         AxisOp::Scan(_)
         | AxisOp::Sort(_)
+        | AxisOp::NthElement { .. }
         | AxisOp::SearchSorted { .. }
         | AxisOp::Matrices(_)
         | AxisOp::Fourier(_) => unreachable!("its rows are sequences"),

@@ -15,7 +15,7 @@ use crate::symbolic::{Expr, NoRanges, Ranges};
 
 pub(crate) static SORT: Algorithm = Algorithm {
     word: "rows.sort",
-    version: 2,
+    version: 3,
     description: "sorted rows",
     headers: |_| &["rows.h"],
     code: kernels::Code::AxisOp(Code {
@@ -28,7 +28,6 @@ pub(crate) static SORT: Algorithm = Algorithm {
             headers: &["rows.h", "gpu/scan.h", "gpu/sort.h"],
             block,
             fits: |rows, block| match sorting(rows) {
-                own if is_selection(own) => block == SELECTING,
                 Sorting { merged: Some(_), .. } => block == RowBlock { threads: MERGING, rows: 1 },
                 _ => capacity(block).is_some(),
             },
@@ -44,13 +43,6 @@ const SORTED_AT_ONCE: i64 = constants::SORTED;
 const FEWEST: i64 = 512;
 /// Threads of a block that merges.
 const MERGING: i64 = 512;
-
-/// The block that selects an element by its rank.
-const SELECTING: RowBlock = RowBlock { threads: 1024, rows: 1 };
-/// Whether one element is asked for by its rank.
-fn is_selection(own: Sorting) -> bool {
-    own.skipped > 0 && own.kept == Some(own.skipped + 1)
-}
 
 /// Whether elements are compared as 64 bits.
 fn is_wide(dtype: DType) -> bool {
@@ -72,6 +64,7 @@ fn sorting(rows: &AxisKernel) -> Sorting {
     match rows.op {
         AxisOp::Sort(sorting) => sorting,
         AxisOp::Scan(_)
+        | AxisOp::NthElement { .. }
         | AxisOp::SearchSorted { .. }
         | AxisOp::Matrices(_)
         | AxisOp::Fourier(_)
@@ -84,9 +77,6 @@ fn sorting(rows: &AxisKernel) -> Sorting {
 /// The block that sorts or merges.
 fn block(rows: &AxisKernel, ranges: &dyn Ranges) -> RowBlock {
     let sorting = sorting(rows);
-    if is_selection(sorting) {
-        return SELECTING;
-    }
     if sorting.merged.is_some() {
         return RowBlock { threads: MERGING, rows: 1 };
     }
@@ -128,9 +118,6 @@ fn fits_block(run: &Expr, block: RowBlock) -> bool {
 fn launches(rows: &AxisKernel, block: RowBlock) -> Launches {
     let count = &rows.outer * &rows.inner;
     let launch = |units: &Expr| Launch::of(units, block.rows, block.threads, MAX_BLOCKS);
-    if is_selection(sorting(rows)) {
-        return launch(&count).into();
-    }
     if sorting(rows).merged.is_some() && rows.inputs.len() > 1 {
         let chunks = rows.length.ceil_div(&Expr::int(results_of_block(block.threads)), &NoRanges);
         return launch(&(&count * &chunks)).into();
@@ -151,28 +138,17 @@ fn results(rows: &AxisKernel) -> Operand {
 }
 
 fn call(rows: &AxisKernel) -> Call<Operand> {
-    let Sorting { descending, run, merged, kept, skipped } = sorting(rows);
+    let Sorting { descending, run, merged, .. } = sorting(rows);
     debug_assert!(run.is_none() && merged.is_none(), "processors sort whole rows");
     let operands = [RUN, Operand::Input(0)].into_iter().chain(RESULTS).chain(sizes(rows));
-    let parameters = [Parameter::Element, flag(descending)];
-    if kept == Some(skipped + 1) && skipped > 0 {
-        return Call::new("select_rows", operands.chain([Operand::Size(Expr::int(skipped))]))
-            .with(parameters);
-    }
-    let ends = [skipped.into(), kept.map_or(rows.length.clone(), Expr::int)];
-    Call::new("sort_rows", operands.chain(ends.map(Operand::Size))).with(parameters)
+    Call::new("sort_rows", operands.chain([results(rows)])).with([Parameter::Element, flag(descending)])
 }
 
 /// What blocks of threads call for runs that are sorted, or merged by all threads.
 fn calls(rows: &AxisKernel, block: RowBlock) -> Calls {
-    let Sorting { descending, merged, kept, skipped, .. } = sorting(rows);
+    let Sorting { descending, merged, kept, .. } = sorting(rows);
     let [threads, descending] = [number(block.threads), flag(descending)];
     let input = Operand::Input(0);
-    if is_selection(sorting(rows)) {
-        let operands = [input].into_iter().chain(RESULTS).chain(sizes(rows));
-        let call = Call::new("select_rows", operands.chain([Operand::Size(Expr::int(skipped))]));
-        return call.with([threads, Parameter::Element, descending]).into();
-    }
     let has_places = rows.inputs.len() > 1;
     let places = if has_places { Operand::Input(1) } else { Operand::Name("NoPlaces{}") };
     if let (Some(merged), true) = (merged, has_places) {
@@ -195,16 +171,8 @@ fn calls(rows: &AxisKernel, block: RowBlock) -> Calls {
 }
 
 /// What a GPU does one after the other to sort rows of so many elements.
-pub(crate) fn passes(
-    dtype: DType,
-    length: &Expr,
-    descending: bool,
-    (kept, skipped): (Option<i64>, i64),
-) -> Vec<Sorting> {
-    let whole = Sorting { descending, run: None, merged: None, kept, skipped };
-    if is_selection(whole) {
-        return vec![whole];
-    }
+pub(crate) fn passes(dtype: DType, length: &Expr, descending: bool, kept: Option<i64>) -> Vec<Sorting> {
+    let whole = Sorting { descending, run: None, merged: None, kept };
     let most = most_of_block(dtype);
     let Some(length) = length.as_int().filter(|length| *length > most) else { return vec![whole] };
     let mut passes = vec![];
@@ -254,7 +222,7 @@ mod tests {
 
     #[test]
     fn long_rows_are_sorted_in_passes() {
-        let of = |length: i64, kept| passes(DType::F32, &Expr::int(length), false, (kept, 0));
+        let of = |length: i64, kept| passes(DType::F32, &Expr::int(length), false, kept);
         assert_eq!(of(4096, None).len(), 1);
         assert_eq!(of(8192, None).len(), 2);
         assert_eq!(of(20_000, None).len(), 4);

@@ -319,17 +319,23 @@ impl Goals<'_> {
         let searched = matches!(rows.op, AxisOp::SearchSorted { .. });
         let along = |length: &Expr| &rows.outer * length;
         let whole = &along(&rows.length) * &rows.inner;
+        let one_each = matches!(rows.op, AxisOp::NthElement { .. });
         let sizes = |position: usize| match (searched, position) {
             (true, 0) => along(&rows.length),
             (true, _) => along(&rows.inner),
+            (false, 1) if one_each => along(&rows.inner),
             (false, _) => whole.clone(),
         };
+        if one_each {
+            self.operand(rows.inputs[0], &rows.length - 1, &[]);
+        }
         for (position, buffer) in rows.inputs.iter().enumerate() {
             self.fills(*buffer, &sizes(position));
         }
         let results = match rows.op {
             AxisOp::Sort(sorting) => &along(&sorting.results(&rows.length)) * &rows.inner,
             AxisOp::Scan(_)
+            | AxisOp::NthElement { .. }
             | AxisOp::SearchSorted { .. }
             | AxisOp::Fourier(_)
             | AxisOp::Recurrent(_)
@@ -357,7 +363,7 @@ impl Goals<'_> {
         if matches!(routine, Routine::Svd | Routine::Reflections) {
             self.operand(rows.inputs[0], &rows.length - &rows.inner, &[]);
         }
-        if matches!(routine, Routine::Select | Routine::Mode) {
+        if routine == Routine::Mode {
             self.operand(rows.inputs[0], &rows.inner - 1, &[]);
         }
     }

@@ -342,8 +342,8 @@ impl Parser<'_, '_> {
                 run: self.count("runs")?,
                 merged: self.count("of")?,
                 kept: self.count("first")?,
-                skipped: self.count("but")?.unwrap_or(0),
             }),
+            "nth_element" => AxisOp::NthElement { ties: self.cursor.ties(), rank: self.count("rank")? },
             "searchsorted" => AxisOp::SearchSorted { right: self.cursor.eat_word("right") },
             name => {
                 let routine = Routine::from_name(name).map(AxisOp::Matrices);

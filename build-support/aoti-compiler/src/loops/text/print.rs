@@ -334,12 +334,11 @@ fn sorting_text(sorting: &Sorting) -> String {
     let part =
         |word: &str, count: Option<i64>| count.map_or(String::new(), |count| format!(" {word} {count}"));
     format!(
-        "sort{}{}{}{}{}",
+        "sort{}{}{}{}",
         if sorting.descending { " descending" } else { "" },
         part("runs", sorting.run),
         part("of", sorting.merged),
-        part("first", sorting.kept),
-        part("but", Some(sorting.skipped).filter(|skipped| *skipped > 0))
+        part("first", sorting.kept)
     )
 }
 
@@ -349,6 +348,10 @@ fn row_operation(rows: &AxisKernel) -> String {
         AxisOp::Recurrent(own) => &format!("recurrent {}", own.text()),
         AxisOp::Scan(op) => op.name(),
         AxisOp::Sort(sorting) => &sorting_text(sorting),
+        AxisOp::NthElement { ties, rank } => {
+            let rank = rank.map_or(String::new(), |rank| format!(" rank {rank}"));
+            &format!("nth_element{}{rank}", ties.text())
+        }
         AxisOp::SearchSorted { right: false } => "searchsorted",
         AxisOp::SearchSorted { right: true } => "searchsorted right",
         AxisOp::Matrices(routine) => routine.name(),

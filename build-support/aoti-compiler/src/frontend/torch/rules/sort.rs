@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Routine, Scalar, ValueId};
+use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Routine, Scalar, Ties, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -85,19 +85,13 @@ fn finish_both(cx: &mut Context, a: &Args, values: ValueId, indices: ValueId, ax
 /// The number of a rank, and where it stands: of equal ones not the first, but the one that PyTorch's selection ends at.
 fn kth_value(cx: &mut Context, a: &Args) -> Rule {
     let (x, axis) = along(cx, a, -1)?;
-    let last = cx.b.rank(x) - 1;
-    let rank = a.sym("k")?;
+    let rank = &a.sym("k")? - 1;
     // Refuses ranks that there are not.
-    cx.b.slice(x, axis, &(&rank - 1), &Expr::int(1), 1)?;
-    let moved = cx.move_axis(x, axis, last)?;
-    let numbers = ranked(cx, moved, last)?;
-    let numbers = cx.b.unsqueeze(numbers, last)?;
-    let leading = cx.b.shape(moved)[..last].to_vec();
-    let rank = cx.b.index(rank, &leading);
-    let position = cx.b.routine(Routine::Select, &[numbers, rank])?[0];
-    let values = take(cx, moved, last, position)?;
-    let (values, position) = (cx.move_axis(values, last, axis)?, cx.move_axis(position, last, axis)?);
-    finish_both(cx, a, values, position, axis)
+    let only = cx.b.slice(x, axis, &rank, &Expr::int(1), 1)?;
+    let shape = cx.b.shape(only);
+    let ranks = cx.b.index(rank, &shape);
+    let (values, indices) = cx.b.nth_element(x, ranks, axis, Ties::Partitioned)?;
+    finish_both(cx, a, values, indices, axis)
 }
 
 /// Numbers of `f32` or `f64` that are in the order in which the elements of the last axis are.
@@ -141,54 +135,53 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
         return if whole { Ok(nothing.into()) } else { Err(RuleError::unsupported("the median of nothing")) };
     }
     let is_float = cx.b.dtype(x).is_float();
-    if let (Some(length), false) = (size.as_int(), is_float && ignore_nan) {
-        let (mut values, mut indices) = cx.b.sort_only(x, axis, (length - 1) / 2)?;
-        if is_float {
-            // The first NaN, where there is one.
-            let first = cx.b.reduce(ReduceOp::ArgMax, x, &[axis], true)?;
-            let largest = take(cx, x, axis, first)?;
-            let is_nan = cx.unary(FloatTest::IsNan, largest);
-            values = cx.b.select(is_nan, largest, values)?;
-            indices = cx.b.select(is_nan, first, indices)?;
-        }
-        if whole {
-            return Ok(cx.b.reshape(values, &[])?.into());
-        }
+    // Of what may be nothing, a row has one element more, behind the others.
+    let can_be_empty = whole && size.interval(cx.b.ranges()).min <= 0;
+    let rows = if can_be_empty {
+        let dtype = cx.b.dtype(x);
+        let last = if is_float { Scalar::Float(f64::NAN) } else { Scalar::highest(dtype) };
+        let last = cx.b.full(last, dtype, &[Expr::int(1)]);
+        cx.b.cat(&[x, last], axis)?
+    } else {
+        x
+    };
+    let ranks = median_ranks(cx, x, axis, ignore_nan)?;
+    let (values, indices) = cx.b.nth_element(rows, ranks, axis, Ties::Stable)?;
+    if !whole {
         return finish_both(cx, a, values, indices, axis);
     }
-    let (mut values, indices) = cx.b.sort(x, axis, false)?;
-    if whole && size.interval(cx.b.ranges()).min <= 0 {
-        // Behind the others, where the position is that of nothing's middle.
-        let nothing = median_of_nothing(cx, x);
-        let nothing = cx.b.reshape(nothing, &[Expr::int(1)])?;
-        values = cx.b.cat(&[values, nothing], axis)?;
+    let mut value = cx.b.reshape(values, &[])?;
+    if can_be_empty {
+        let (nothing, size) = (median_of_nothing(cx, x), cx.b.index(size, &[]));
+        let zero = cx.b.scalar(Scalar::Int(0), DType::I64);
+        let is_empty = cx.binary(Relation::Eq, size, zero)?;
+        value = cx.b.select(is_empty, nothing, value)?;
     }
+    Ok(value.into())
+}
+
+/// The rank of the median in each row along an axis.
+fn median_ranks(cx: &mut Context, x: ValueId, axis: usize, ignore_nan: bool) -> Result<ValueId, RuleError> {
+    let mut shape = cx.b.shape(x);
+    let size = std::mem::replace(&mut shape[axis], Expr::int(1));
     let last = (&size - 1).maximum_in(&Expr::int(0), cx.b.ranges());
     let middle = last.floor_div_in(&Expr::int(2), cx.b.ranges());
-    let middle = cx.b.index(middle, &[Expr::int(1)]);
-    let mut shape = cx.b.shape(x);
-    shape[axis] = Expr::int(1);
-    let mut position = cx.b.expand(middle, &shape).or_else(|_| cx.b.reshape(middle, &shape))?;
-    if cx.b.dtype(x).is_float() {
-        let nan = cx.unary(FloatTest::IsNan, x);
-        let nan = cx.b.cast(nan, DType::I64);
-        let n_nan = cx.sum(nan, &[axis], true)?;
-        let size = cx.b.index(size, &shape);
-        position = cx.apply([position, n_nan, size], DType::I64, |[middle, n_nan, size]| {
-            if ignore_nan {
-                (size - n_nan - 1.0).max(0.0).trunc_div(2.0)
-            } else {
-                // The first NaN, where there is one.
-                n_nan.gt(0.0).select(size - &n_nan, middle)
-            }
-        })?;
+    let middle = cx.b.index(middle, &shape);
+    if !cx.b.dtype(x).is_float() {
+        return Ok(middle);
     }
-    let values = take(cx, values, axis, position)?;
-    if whole {
-        return Ok(cx.b.reshape(values, &[])?.into());
-    }
-    let indices = take(cx, indices, axis, position)?;
-    finish_both(cx, a, values, indices, axis)
+    let nan = cx.unary(FloatTest::IsNan, x);
+    let nan = cx.b.cast(nan, DType::I64);
+    let n_nan = cx.sum(nan, &[axis], true)?;
+    let size = cx.b.index(size, &shape);
+    Ok(cx.apply([middle, n_nan, size], DType::I64, |[middle, n_nan, size]| {
+        if ignore_nan {
+            (size - n_nan - 1.0).max(0.0).trunc_div(2.0)
+        } else {
+            // The first NaN, where there is one.
+            n_nan.gt(0.0).select(size - &n_nan, middle)
+        }
+    })?)
 }
 
 /// What PyTorch says the median of no elements is: NaN, or what its conversion to integers gives.
