@@ -70,6 +70,7 @@ const CUDA: &[CudaRow] = &[
     CudaRow { number: 90, scopes: WITH_A, devices: "H100, H200, GH200" },
     CudaRow { number: 100, scopes: WITH_AF, devices: "B200, GB200" },
     CudaRow { number: 103, scopes: WITH_AF, devices: "B300, GB300" },
+    CudaRow { number: 107, scopes: WITH_AF, devices: "" },
     CudaRow { number: 110, scopes: WITH_AF, devices: "Jetson Thor" },
     CudaRow { number: 120, scopes: WITH_AF, devices: "RTX 50, RTX PRO Blackwell" },
     CudaRow { number: 121, scopes: WITH_AF, devices: "GB10 (DGX Spark)" },
@@ -89,14 +90,19 @@ const fn row(processor: &'static str, machine: u32, devices: &'static str) -> Ro
 /// AMD's processors from GCN 5 on (LLVM, "User Guide for AMDGPU Backend", tables of processors and of ELF header flags).
 const ROCM: &[RocmRow] = &[
     row("gfx900", 0x2c, "Vega 10"),
+    row("gfx902", 0x2d, "Raven Ridge"),
+    row("gfx904", 0x2e, "Vega 12"),
     row("gfx906", 0x2f, "MI50, MI60"),
     row("gfx908", 0x30, "MI100"),
+    row("gfx909", 0x31, "Raven 2"),
     row("gfx90a", 0x3f, "MI210, MI250"),
+    row("gfx90c", 0x32, "Renoir, Cezanne"),
     row("gfx942", 0x4c, "MI300A, MI300X, MI325X"),
     row("gfx950", 0x4f, "MI350X, MI355X"),
     row("gfx1010", 0x33, "RX 5700"),
     row("gfx1011", 0x34, "Radeon Pro V520"),
     row("gfx1012", 0x35, "RX 5500"),
+    row("gfx1013", 0x42, "BC-250"),
     row("gfx1030", 0x36, "RX 6800, RX 6900, W6800"),
     row("gfx1031", 0x37, "RX 6700"),
     row("gfx1032", 0x38, "RX 6600"),
@@ -111,8 +117,10 @@ const ROCM: &[RocmRow] = &[
     row("gfx1150", 0x43, "Radeon 890M"),
     row("gfx1151", 0x4a, "Radeon 8060S (Strix Halo)"),
     row("gfx1152", 0x55, "Krackan Point"),
+    row("gfx1153", 0x58, "Radeon 820M"),
     row("gfx1200", 0x48, "RX 9060"),
     row("gfx1201", 0x4e, "RX 9070, R9700"),
+    row("gfx1250", 0x49, "MI400 series"),
 ];
 
 impl GpuArchitecture {

@@ -381,3 +381,20 @@ fn compile_job(
         output: unit.object.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::device_of;
+    use aoti_compiler::target::{GpuTarget, Vendor};
+    use aoti_toolchain::gpu_architectures;
+
+    #[test]
+    fn whatever_toolchains_may_make_code_for_the_compiler_knows() {
+        for vendor in Vendor::ALL {
+            for architecture in gpu_architectures(device_of(vendor)) {
+                let known = GpuTarget::named(&architecture.to_string());
+                assert_eq!(known.map(|target| target.vendor), Some(vendor), "{architecture}");
+            }
+        }
+    }
+}

@@ -189,7 +189,7 @@ fn gpu_targets(options: &Options) -> Result<Vec<(GpuTarget, Vec<String>)>, Diagn
     for name in &options.gpus {
         let Some(target) = GpuTarget::named(name) else {
             let message = format!("no GPU architecture `{name}` is known");
-            unknown.push(Diagnostic::new(Code::Architecture, message));
+            unknown.push(Diagnostic::new(Code::Architecture, message).help(GpuTarget::all_known()));
             continue;
         };
         match groups.iter_mut().find(|(vendor, _)| *vendor == target.vendor) {

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_GOLDENS=1` rewrites them.
 
-use aoti_compiler::compile::{Emit, Options, emit};
+use aoti_compiler::compile::{Emit, Options, compile, emit};
 use bytes::Bytes;
 use std::path::Path;
 
@@ -47,4 +47,23 @@ fn kernels_are_printed_as_the_goldens_say() {
         stale.is_empty(),
         "{stale:?} differ from what is printed: read the new ones with UPDATE_GOLDENS=1"
     );
+}
+
+#[test]
+fn what_kernels_have_in_common_is_compiled_in_one_unit() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/device/attention.aoti");
+    let model = std::fs::read(path).expect("the graph is in the tree");
+    let bundle = compile(Bytes::from(model), &Options::new("attention", ["x86-64-v3"])).expect("it compiles");
+    let units: Vec<&str> = bundle
+        .files
+        .iter()
+        .filter(|file| file.name.starts_with("kernels_") && file.name.ends_with(".cpp"))
+        .map(|file| file.text.as_str())
+        .collect();
+    assert!(units.len() > 1, "the kernels are too few to show anything");
+    for header in ["gemm.h", "dots.h", "attention.h"] {
+        let include = format!("#include \"aoti/{header}\"");
+        let users = units.iter().filter(|unit| unit.contains(&include)).count();
+        assert_eq!(users, 1, "{users} of {} units instantiate the templates of `{header}`", units.len());
+    }
 }

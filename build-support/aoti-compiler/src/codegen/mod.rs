@@ -30,8 +30,10 @@ use functions::{Function, Functions};
 use headers::Header;
 use std::collections::BTreeSet;
 
-/// Code of more than this much goes to translation units of its own.
-const UNIT_WEIGHT: usize = 160;
+/// Code of more than this much goes to several translation units.
+const WHOLE_WEIGHT: usize = 160;
+/// The most that one of several has: each unit compiles again what it needs of templates, and every level has as many units.
+const UNIT_WEIGHT: usize = 240;
 
 /// The part of kernels' names that tells levels apart and, in a model of a package, all models: by a digest of their own
 /// text and what it includes. It says nothing of the package, so that caches serve all.
@@ -70,7 +72,7 @@ fn kernel_files(
     let run_text = run::run_functions(run, functions, scratch, identifier);
     let exchanges = !run.exchanges().is_empty();
     let ranks = if exchanges { "#include \"aoti/collective.h\"\n" } else { "" };
-    if total <= UNIT_WEIGHT {
+    if total <= WHOLE_WEIGHT {
         let all: Vec<&Function> = functions.all.values().collect();
         // Inlined, all kernels of a model would share one frame, and their setting up would be mixed.
         let kernels: String =
@@ -103,26 +105,48 @@ fn kernel_files(
     let units = if asks_for_units { "#include \"aoti/matrix_units.h\"\n" } else { "" };
     files.push(SourceFile {
         name: format!("run_{stem}.cpp"),
-        text: format!("{title}{}{units}{ranks}{include}\nusing {space};\n\n{run_text}", includes(&[])),
+        text: format!("{title}{units}{ranks}{include}\nusing {space};\n\n{run_text}"),
     });
     files
 }
 
-/// Splits kernels, in order, into parts of about equal weight.
+/// Splits kernels into parts of about equal weight. Kernels that need the same headers stay together as far as that goes: what they
+/// have in common of a template is then compiled once, and not once in each part.
 fn parts(functions: &PrimaryMap<FunctionId, Function>, total: usize) -> Vec<Vec<&Function>> {
-    let count = total.div_ceil(UNIT_WEIGHT);
-    let goal = total.div_ceil(count);
+    let goal = total.div_ceil(total.div_ceil(UNIT_WEIGHT).max(2));
+    let mut ordered: Vec<&Function> = functions.values().collect();
+    ordered.sort_by(|a, b| a.text.headers.cmp(&b.text.headers));
+    let weigh = |kernels: &[&Function]| kernels.iter().map(|function| function.text.weight).sum::<usize>();
     let mut parts: Vec<Vec<&Function>> = vec![vec![]];
     let mut weight = 0;
-    for function in functions.values() {
-        if weight >= goal {
-            parts.push(vec![]);
-            weight = 0;
+    for alike in ordered.chunk_by(|a, b| a.text.headers == b.text.headers) {
+        // Of many that are alike several parts are made, as even as they can be.
+        let all = weigh(alike);
+        let pieces = ((all + goal / 2) / goal).max(1);
+        for piece in pieces_of(alike, all.div_ceil(pieces)) {
+            let own = weigh(piece);
+            if weight > 0 && weight + own / 2 > goal {
+                parts.push(vec![]);
+                weight = 0;
+            }
+            weight += own;
+            parts.last_mut().expect("never empty").extend(piece);
         }
-        weight += function.text.weight;
-        parts.last_mut().expect("never empty").push(function);
     }
     parts
+}
+
+/// Consecutive kernels of about this weight.
+fn pieces_of<'f, 'a>(kernels: &'f [&'a Function], goal: usize) -> Vec<&'f [&'a Function]> {
+    let (mut pieces, mut first, mut weight) = (Vec::new(), 0, 0);
+    for (position, function) in kernels.iter().enumerate() {
+        weight += function.text.weight;
+        if weight >= goal || position + 1 == kernels.len() {
+            pieces.push(&kernels[first..=position]);
+            (first, weight) = (position + 1, 0);
+        }
+    }
+    pieces
 }
 
 /// Declarations of the functions of the user's project that some kernels call, each once.

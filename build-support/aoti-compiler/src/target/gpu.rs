@@ -133,6 +133,8 @@ const ARCHITECTURES: &[Architecture] = &[
     with_clusters(nvidia("sm_12", 99 * 1024, 48 * MIB, MMA)),
     Architecture { has_tma: true, ..with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)) },
     nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
+    nvidia("sm_88", 99 * 1024, 4 * MIB, MMA),
+    nvidia("sm_87", 163 * 1024, 4 * MIB, MMA),
     nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
     nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
     nvidia("sm_7", 64 * 1024, 4 * MIB, None),
@@ -142,6 +144,8 @@ const ARCHITECTURES: &[Architecture] = &[
     amd("gfx95", 64, 4 * MIB, MFMA),
     amd("gfx9", 64, 4 * MIB, None),
     amd("gfx11", 32, 4 * MIB, WMMA),
+    // Its instructions are of another shape than those of gfx1200.
+    amd("gfx125", 32, 4 * MIB, &[]),
     amd("gfx12", 32, 4 * MIB, WMMA),
     amd("gfx10", 32, 4 * MIB, None),
 ];
@@ -237,6 +241,15 @@ impl GpuTarget {
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
         let library = self.vendor.backend().library.filter(|own| libraries.contains(own));
         GpuTarget { library, ..self }
+    }
+
+    /// Which architectures are known, as people are told.
+    pub(crate) fn all_known() -> String {
+        let mut prefixes: Vec<&str> = ARCHITECTURES.iter().map(|known| known.prefix).collect();
+        prefixes.sort_unstable_by_key(|prefix| {
+            (std::cmp::Reverse(prefix.starts_with("sm_")), prefix.len(), *prefix)
+        });
+        format!("known are those whose names begin with {}", prefixes.join(", "))
     }
 
     /// The facts of an architecture by its compiler's name; `None` where no line of the table fits.

@@ -1,6 +1,7 @@
 //! Compilers of device code take the goldens' graphs, and HIP's headers have the numbers that host code knows.
 
-use super::{NAMES, compiled, is_installed, kernels, manifest, run, scratch};
+use super::{LIBRARY, NAMES, compiled, is_installed, kernels, manifest, run, scratch};
+use aoti_compiler::target::GpuTarget;
 use std::process::Command;
 
 /// Compiles the goldens' graphs for the device only.
@@ -69,6 +70,58 @@ fn hipcc_compiles() {
     let own = ["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c"];
     let arguments = [&own[..], &["-ffp-contract=off", "--offload-arch=gfx90a"]].concat();
     compiles("hipcc", &["hipcc"], "gfx90a", &arguments);
+}
+
+/// What a compiler lists, such as `nvcc --list-gpu-arch`: words that begin so.
+fn listed(compiler: &std::path::Path, arguments: &[&str], prefix: &str) -> Vec<String> {
+    let output = Command::new(compiler).args(arguments).output().expect("the compiler starts");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut names: Vec<String> =
+        text.split_whitespace().filter(|word| word.starts_with(prefix)).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    assert!(!names.is_empty(), "no name begins with `{prefix}`: {text}");
+    names
+}
+
+/// A few products for an architecture, by a compiler that lists it.
+fn compiles_for(compiler: &std::path::Path, architecture: &str, arguments: &[&str]) {
+    let folder = scratch(&format!("device-listed-{architecture}"));
+    let input = folder.join("kernels.cu");
+    std::fs::write(&input, kernels(&compiled(LIBRARY, architecture))).expect("the folder is writable");
+    run(Command::new(compiler)
+        .args(["-std=c++17", "-O3", "-I"])
+        .arg(manifest("include"))
+        .args(arguments)
+        .arg(&input)
+        .arg("-o")
+        .arg(folder.join("kernels.out")));
+}
+
+#[test]
+fn nvcc_compiles_for_every_architecture_that_it_lists() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    let Some(nvcc) = is_installed("nvcc", &[&nvcc]) else { return };
+    for name in listed(&nvcc, &["--list-gpu-code"], "sm_") {
+        let own = format!("-arch={name}");
+        compiles_for(&nvcc, &name, &["-x", "cu", "--fmad=false", "-cubin", &own]);
+    }
+}
+
+#[test]
+fn clang_alone_compiles_for_every_processor_of_amd_that_is_known() {
+    let Some(clang) = is_installed("clang", &CLANG) else { return };
+    for name in listed(&clang, &["--target=amdgcn", "--print-supported-cpus"], "gfx") {
+        // Older ones, and names that stand for several processors.
+        if GpuTarget::named(&name).is_none() || name.ends_with("generic") {
+            continue;
+        }
+        let offload = format!("--offload-arch={name}");
+        let own =
+            ["-x", "hip", "-nogpuinc", "-nogpulib", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c", &offload];
+        compiles_for(&clang, &name, &[&own[..], &ALONE].concat());
+    }
 }
 
 /// What host code has to know of HIP and cannot include stands there as numbers.

@@ -47,6 +47,8 @@
 #define AOTI_SHARED static __attribute__((shared))
 #define AOTI_DYNAMIC_SHARED(NAME) extern __attribute__((shared)) __attribute__((aligned(1024))) char NAME[]
 #endif
+// Unrolling is said of every loop whose number of turns a compiler can bound, above all of those over blocks: by default some
+// versions write out the largest number of turns, and take minutes over it.
 #define AOTI_PRAGMA(TEXT) _Pragma(#TEXT)
 #if defined(AOTI_EMULATED)
 #define AOTI_UNROLL_TIMES(N)
@@ -84,7 +86,7 @@ constexpr int kWarp = 32;
 #endif
 #if defined(__AMDGCN_WAVEFRONT_SIZE)
 constexpr int kWarp = __AMDGCN_WAVEFRONT_SIZE;
-#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx942__) || defined(__gfx950__)
+#elif defined(__GFX9__)
 constexpr int kWarp = 64;
 #else
 constexpr int kWarp = 32;

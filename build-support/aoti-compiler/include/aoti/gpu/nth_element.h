@@ -16,6 +16,7 @@ AOTI_INLINE void nth_elements(const T *in, Ranks ranks, T *out, i64 *index, char
   constexpr int bits = 8, digits = 1 << bits, warps = Threads / kWarp, each = digits / 32;
   AOTI_SHARED u32 counts[digits], chosen[3], equals[warps];
   const int thread = thread_index(), lane = thread % kWarp, warp = thread / kWarp;
+  AOTI_UNROLL_TIMES(1)
   for (i64 unit = block_index(); unit < outer * inner; unit += block_count()) {
     const T *const row = in + unit / inner * length * inner + unit % inner;
     U found = 0;

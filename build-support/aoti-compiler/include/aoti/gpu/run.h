@@ -20,6 +20,7 @@ AOTI_INLINE i64 grain(const Run &, i64, i64) { return 1; }
 // Covers [0, n) by calls body(i, i + 1, worker), every thread of the launch taking its share.
 template <class Body> AOTI_INLINE void parallel(const Run &, i64 n, i64, const Body &body) {
   const i64 threads = block_size();
+  AOTI_UNROLL_TIMES(1)
   for (i64 i = block_index() * threads + thread_index(); i < n; i += block_count() * threads) body(i, i + 1, i64(0));
 }
 

@@ -82,6 +82,7 @@ template <class T> AOTI_INLINE void write_some(T *p, i64 i, i64 length, i64 inne
 template <int Threads, class Op, class T>
 AOTI_INLINE void scan_rows(const T *in, T *out, i64 outer, i64 length, i64 inner) {
   using State = computed<T>;
+  AOTI_UNROLL_TIMES(1)
   for (i64 u = block_index(); u < outer * inner; u += block_count()) {
     const i64 base = u / inner * length * inner + u % inner;
     scan_row<Threads, State>(
@@ -109,6 +110,7 @@ template <class T> struct Extremum {
 template <int Threads, class Op, class T>
 AOTI_INLINE void scan_extreme_rows(const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner) {
   using State = Extremum<computed<T>>;
+  AOTI_UNROLL_TIMES(1)
   for (i64 u = block_index(); u < outer * inner; u += block_count()) {
     const i64 base = u / inner * length * inner + u % inner;
     scan_row<Threads, State>(

@@ -84,6 +84,7 @@ template <class Op, class T> AOTI_INLINE void merge_atomically(T *p, Held<T, 1> 
 }
 template <class Op, class T, class I, class Key, class Value, class At>
 AOTI_INLINE void scatter_atomically(T *out, I updates, I columns, const Key &key, const Value &value, const At &at) {
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
     const I update = unit / columns, column = unit % columns;
     merge_atomically<Op>(at(out, key(update), column), value_of<T, 1>(value, update, column));
@@ -114,6 +115,7 @@ AOTI_INLINE void scatter_in_bins(T *out, I updates, const Key &key, const Value 
   Bin<T> *const bins = (Bin<T> *)memory;
   for (int i = thread_index(); i < Slots; i += block_size()) bins[i] = Bin<T>{};
   barrier();
+  AOTI_UNROLL_TIMES(1)
   for (I update = I(block_index()) * block_size() + thread_index(); update < updates; update += I(block_count()) * block_size())
     bins[key(update)].add(lane(value_of<T, 1>(value, update, I(0)), 0));
   barrier();
@@ -173,6 +175,7 @@ template <class I, class Key, class Body>
 AOTI_INLINE void each_destination(I updates, I columns, I slots, const Key &key, const Body &body) {
   const bool all = slots <= updates;
   const I units = (all ? slots : updates) * columns;
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < units; unit += I(block_count()) * block_size()) {
     const I row = unit / columns;
     body(all ? i64(row) : i64(key(row)), unit % columns);
@@ -186,6 +189,7 @@ template <class I, class Key> AOTI_INLINE void forget_sums(FixedPoint own, I upd
 }
 template <class T, class I, class Key, class Value>
 AOTI_INLINE void find_exponents(FixedPoint own, I updates, I columns, const Key &key, const Value &value) {
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
     const I update = unit / columns, column = unit % columns;
     const u32 exponent = FixedPoint::exponent_of(lane(value_of<T, 1>(value, update, column), 0));
@@ -196,6 +200,7 @@ AOTI_INLINE void find_exponents(FixedPoint own, I updates, I columns, const Key 
 }
 template <class T, class I, class Key, class Value>
 AOTI_INLINE void add_fixed(FixedPoint own, I updates, I columns, const Key &key, const Value &value) {
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
     const I update = unit / columns, column = unit % columns;
     const i64 place = i64(key(update)) * columns + column;
@@ -220,16 +225,19 @@ AOTI_INLINE void write_sums(T *out, FixedPoint own, I updates, I columns, I slot
 
 // Three launches: destinations that have updates forget what was there, each finds its last one, and that is written.
 template <class Word, class I, class Key> AOTI_INLINE void forget_updates(Word *last, I updates, const Key &key) {
+  AOTI_UNROLL_TIMES(1)
   for (I update = I(block_index()) * block_size() + thread_index(); update < updates; update += I(block_count()) * block_size())
     last[key(update)] = 0;
 }
 template <class Word, class I, class Key> AOTI_INLINE void find_last_updates(Word *last, I updates, const Key &key) {
+  AOTI_UNROLL_TIMES(1)
   for (I update = I(block_index()) * block_size() + thread_index(); update < updates; update += I(block_count()) * block_size())
     atomic_max(last + key(update), Word(update) + 1);
 }
 template <int W, class T, class Word, class I, class Key, class Value, class At>
 AOTI_INLINE void write_last_updates(T *out, const Word *last, I updates, I columns, const Key &key, const Value &value,
                                     const At &at) {
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < updates * columns; unit += I(block_count()) * block_size()) {
     const I update = unit / columns, column = unit % columns;
     const Word own = key(update);
@@ -248,6 +256,7 @@ template <class Word, class I, class Key>
 AOTI_INLINE void rank_updates(Word *keys, Word *order, Word *all, I updates, const Key &key) {
   for (I i = thread_index(); i < updates; i += kRanked * kRankers) all[i] = key(i);
   barrier();
+  AOTI_UNROLL_TIMES(1)
   for (I first = I(block_index()) * kRanked; first < updates; first += I(block_count()) * kRanked) {
     const I update = first + thread_index() / kRankers;
     const bool is_one = update < updates;
@@ -270,6 +279,7 @@ template <int Bits, class I, class Keys> AOTI_INLINE void count_digits(u32 *coun
   constexpr int digits = 1 << Bits;
   AOTI_SHARED u32 bins[digits];
   const I tiles = (updates + kSortTile - 1) / kSortTile;
+  AOTI_UNROLL_TIMES(1)
   for (I tile = block_index(); tile < tiles; tile += block_count()) {
     for (int digit = thread_index(); digit < digits; digit += kKeySorters) bins[digit] = 0;
     barrier();
@@ -323,6 +333,7 @@ AOTI_INLINE void place_updates(Word *keys_out, Word *order_out, const u32 *count
     side = 1 - side;
     barrier();
   }
+  AOTI_UNROLL_TIMES(1)
   for (I tile = block_index(); tile < tiles; tile += block_count()) {
     each_digit([&](int digit) {
       for (int w = 0; w < warps; ++w) placed[w][digit] = 0;
@@ -376,6 +387,7 @@ AOTI_INLINE void merge_pieces(T *out, Held<T, W> *parts, const Word *keys, const
                               const Value &value, const At &at) {
   using V = Held<T, W>;
   const I pieces = (updates + Length - 1) / Length;
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < pieces * columns; unit += I(block_count()) * block_size()) {
     const I piece = unit / columns, column = unit % columns;
     const I first = piece * Length, end = first + Length < updates ? first + Length : updates;
@@ -421,6 +433,7 @@ AOTI_INLINE void merge_pieces(T *out, Held<T, W> *parts, const Word *keys, const
 template <int Length, int W, class Op, class T, class Word, class I, class At>
 AOTI_INLINE void merge_parts(T *out, const Held<T, W> *parts, const Word *keys, I updates, I columns, const At &at) {
   const I pieces = (updates + Length - 1) / Length;
+  AOTI_UNROLL_TIMES(1)
   for (I unit = I(block_index()) * block_size() + thread_index(); unit < pieces * columns; unit += I(block_count()) * block_size()) {
     const I piece = unit / columns, column = unit % columns;
     const I first = piece * Length, next = first + Length;

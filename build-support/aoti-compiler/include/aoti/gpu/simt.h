@@ -71,7 +71,7 @@ template <int W, class Team, class I, class Body> AOTI_INLINE void over_slots(co
 }
 // The elements of a row that one member has, Steps times W of them: they stay in its registers.
 template <class T, int W, int Steps> struct OwnRow {
-  T elements[Steps][W];
+  alignas(sizeof(T) * W < 16 ? sizeof(T) * W : 16) T elements[Steps][W];
   template <int S> AOTI_INLINE T *at(Slot<S>) { return elements[S]; }
 };
 // The loop over [0, end) of rows that members keep: every step has a slot of its own.

@@ -86,6 +86,7 @@ AOTI_INLINE void sort_runs(const T *in, Places places, T *out, Index *index, i64
   if (length == 0) return;
   const i64 runs = ceil_div(length, run), count = outer * inner * runs, last = length - (runs - 1) * run;
   const i64 results = (runs - 1) * min_i64(kept, run) + min_i64(kept, last);
+  AOTI_UNROLL_TIMES(1)
   for (i64 block = block_index(); block * Rows < count; block += block_count()) {
     // Neighbouring columns of an axis that is not the last are neighbouring units.
     const auto row_of = [&](int at, i64 &row, i64 &column, i64 &number) {
@@ -162,6 +163,7 @@ AOTI_INLINE void merge_runs(const T *in, const Place *places, T *out, Index *ind
   Item *const items = (Item *)memory;
   const i64 chunks = ceil_div(length, i64(size)), count = outer * inner * chunks;
   const i64 results = length <= 2 * merged ? kept : length;
+  AOTI_UNROLL_TIMES(1)
   for (i64 unit = block_index(); unit < count; unit += block_count()) {
     const i64 row = unit / (inner * chunks), column = unit / chunks % inner, start = unit % chunks * size;
     const i64 base = row * length * inner + column;
@@ -209,6 +211,7 @@ AOTI_INLINE void merge_runs(const T *in, const Place *places, T *out, Index *ind
 template <int Threads, class T, bool Descending>
 AOTI_INLINE void sort_long_rows(const T *in, T *out, i64 *index, char *scratch, i64 outer, i64 length, i64 inner,
                                 i64 kept) {
+  AOTI_UNROLL_TIMES(1)
   for (i64 u = block_index(); u < outer * inner; u += block_count()) {
     const i64 base = u / inner * length * inner + u % inner;
     i64 *from = (i64 *)scratch + u * 2 * length, *to = from + length;

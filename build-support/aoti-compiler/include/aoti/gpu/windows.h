@@ -237,6 +237,7 @@ AOTI_INLINE void convolve_pixels(const T *x, const T *w, const ConvSizes<I> &s, 
   const I across = ceil_div(s.out_channels, I(kSide)), runs = ceil_div(s.out[2], I(Outputs));
   const I strips = s.batch * s.out[0] * s.out[1] * runs, groups = ceil_div(strips, I(kStrips * Again));
   const int lane = thread_index() % Lanes;
+  AOTI_UNROLL_TIMES(1)
   for (I unit = block_index(); unit < across * groups; unit += block_count()) {
     const I side = unit % across * kSide, channel = side + lane * V;
     barrier();
@@ -304,6 +305,7 @@ AOTI_INLINE void convolve_planes(const T *x, const T *w, const ConvSizes<I> &s, 
   alignas(16) AOTI_SHARED U weights[Groups * W::kEach * kPitch];
   const I across = ceil_div(s.out[2], I(Columns)), down = ceil_div(s.out[1], I(Rows)), all = s.batch * s.groups;
   const I units = across * down * s.out[0] * ceil_div(all, I(Groups));
+  AOTI_UNROLL_TIMES(1)
   for (I unit = block_index(); unit < units; unit += block_count()) {
     const I column0 = unit % across * Columns, row0 = unit / across % down * Rows, slice = unit / across / down % s.out[0];
     const I first = unit / across / down / s.out[0] * Groups;

@@ -2,7 +2,7 @@
 //! epilogue as lambdas.
 
 use super::contraction::{epilogue, in_roles, offset, positions};
-use super::{Printed, index_type};
+use super::{EACH_UNIT, Printed, index_type};
 use crate::codegen::c_family::contraction::{scores, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -55,7 +55,7 @@ pub(super) fn print(
     // Neighbouring blocks have the same queries where they share the keys.
     let shared = if tile.blocks == 1 { String::new() } else { format!(" / {}", tile.blocks) };
     let units = format!(
-        "for ({index} unit = {index}(block_index(){shared}); unit < down * batches; unit += {index}(block_count(){shared})) {{\n\
+        "{EACH_UNIT}for ({index} unit = {index}(block_index(){shared}); unit < down * batches; unit += {index}(block_count(){shared})) {{\n\
          \x20 const TileOfHeads<{}, {index}> place(unit, down, batches);\n\
          \x20 const {index} row0 = place.tile * {rows}, batch = place.batch;\n\
          \x20 (void)batch;\n{}}}\n",

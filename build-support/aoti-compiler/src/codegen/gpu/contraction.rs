@@ -1,7 +1,7 @@
 //! Contractions as device code: tiles over blocks, operands as the values that templates read them by, the epilogue as a
 //! lambda.
 
-use super::{MAPS, Printed, index_type};
+use super::{EACH_UNIT, MAPS, Printed, index_type};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -82,7 +82,7 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     };
     format!(
         "const {index} across = ceil_div(n, {columns}), down = ceil_div(m, {rows});\n\
-         for ({index} unit = {index}(block_index(){shared}); unit < across * down * ({}); unit += {index}(block_count(){shared})) {{\n\
+         {EACH_UNIT}for ({index} unit = {index}(block_index(){shared}); unit < across * down * ({}); unit += {index}(block_count(){shared})) {{\n\
          {}\x20 (void)batch, (void)row0;\n{}}}\n",
         scalar(batches),
         indent(&place, 1),

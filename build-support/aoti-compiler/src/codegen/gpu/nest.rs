@@ -1,6 +1,6 @@
 //! Loop nests as device code: units of work over blocks and threads, stages shared out among a team.
 
-use super::{Printed, index_type};
+use super::{EACH_UNIT, Printed, index_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -84,7 +84,7 @@ impl Printer<'_> {
         }
         format!(
             "constexpr Team<{}, {}, {}> team{{}};\n{rows}const {index} units = {};\n\
-             for ({index} unit = {first}; unit < units; unit += {step}) {{\n{}}}\n",
+             {EACH_UNIT}for ({index} unit = {first}; unit < units; unit += {step}) {{\n{}}}\n",
             teams.size,
             teams.places,
             teams.across,

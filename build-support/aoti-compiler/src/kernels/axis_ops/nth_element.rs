@@ -19,10 +19,10 @@ pub(crate) static NTH_ELEMENT: Algorithm = Algorithm {
             let key = if rows.dtype.compute().size() > 4 { 8 } else { 4 };
             Scratch::of_worker(aligned(&(&order_bytes(rows) + &(&rows.length * key)), target))
         },
-        processors: |rows| {
+        processors: Some(|rows| {
             let operands = [RUN].into_iter().chain(operands(rows)).chain(sizes(rows));
             Call::new("nth_elements", operands).with([Parameter::Element, is_partitioned(rows)])
-        },
+        }),
         gpus: Some(OnGpus {
             headers: &["rows.h", "nth_element.h", "gpu/scan.h", "gpu/nth_element.h"],
             block: |_, _| BLOCK,

@@ -12,6 +12,7 @@ AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 70, n = 70, down = ceil_div(m, i32(64)), batches = 2;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<2, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 64, batch = place.batch;
@@ -47,6 +48,7 @@ AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 5, n = 133, down = ceil_div(m, i32(64)), batches = 4;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<4, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 64, batch = place.batch;
@@ -82,6 +84,7 @@ AOTI_KERNEL(256) k_maskedy(Run run, const f32 *in0, const f32 *in1, const f32 *i
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 37, n = 41, down = ceil_div(m, i32(16)), batches = 4;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 16, batch = place.batch;
@@ -122,6 +125,7 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 9, n = 50, down = ceil_div(m, i32(64)), batches = 2;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 64, batch = place.batch;
@@ -160,6 +164,7 @@ AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *in0, const f16 *in1, c
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 1, n = 300, down = ceil_div(m, i32(1)), batches = 8;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 2); unit < down * batches; unit += i32(block_count() / 2)) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 1, batch = place.batch;
@@ -199,6 +204,7 @@ AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 18, n = 33, down = ceil_div(m, i32(16)), batches = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 16, batch = place.batch;
@@ -234,6 +240,7 @@ AOTI_KERNEL(512) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2,
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 3, n = 45, down = ceil_div(m, i32(3)), batches = 2;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 3, batch = place.batch;
@@ -269,6 +276,7 @@ AOTI_KERNEL(128) k_nany(Run run, const bf16 *in0, const bf16 *in1, const bf16 *i
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 70, n = 70, down = ceil_div(m, i32(64)), batches = 2;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 64, batch = place.batch;
@@ -308,6 +316,7 @@ AOTI_CLUSTER_KERNEL(512, 2) k_nanoney(Run run, const f16 *in0, const f16 *in1, c
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 1, n = 300, down = ceil_div(m, i32(1)), batches = 8;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 2); unit < down * batches; unit += i32(block_count() / 2)) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 1, batch = place.batch;
@@ -347,6 +356,7 @@ AOTI_KERNEL(256) k_nanwidey(Run run, const f32 *in0, const f32 *in1, const f32 *
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 18, n = 33, down = ceil_div(m, i32(16)), batches = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 16, batch = place.batch;

@@ -11,6 +11,7 @@ AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *in0, const f32 *in1, f32 *
   begin_kernel();
   const i32 m = 12, n = 40, k = 600;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -31,6 +32,7 @@ AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *in0, const f32 *in1, f3
   begin_kernel();
   const i32 m = 70, n = 72, k = 600;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 32);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 8); unit < across * down * (1); unit += i32(block_count() / 8)) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 32, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -52,6 +54,7 @@ AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *in0, const f16 *in1, f1
   begin_kernel();
   const i32 m = 70, n = 66, k = 1100;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -74,6 +77,7 @@ AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *in0, const i64 *in1, 
   begin_kernel();
   const i32 m = 20, n = 21, k = 300;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 2); unit < across * down * (1); unit += i32(block_count() / 2)) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;

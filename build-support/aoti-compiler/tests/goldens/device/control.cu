@@ -11,6 +11,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0, i32 
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
@@ -30,6 +31,7 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *__restrict__ out0, i3
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
@@ -49,6 +51,7 @@ AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *in0, f32 *__restrict__ out0, i
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
@@ -68,6 +71,7 @@ AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *in0, i64 *__restrict__ out0) 
   begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const auto stage0_t0 = load(Full<1>{}, in0);
     {
@@ -86,6 +90,7 @@ AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *in0, bool *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const auto stage0_t0 = load(Full<1>{}, in0);
     const auto stage0_t1 = broadcast(Full<1>{}, i64(0));
@@ -105,6 +110,7 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *__restrict__ out0, i3
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
@@ -125,6 +131,7 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const auto stage0_t0 = load(Full<1>{}, in0);
     const auto stage0_t1 = broadcast(Full<1>{}, i64(1));
@@ -144,6 +151,7 @@ AOTI_KERNEL(256) k_rows(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1)
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(8 * s1), [&](auto lanes) {
@@ -163,6 +171,7 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) 
   begin_kernel();
   constexpr Team<16, 32, true> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 i0 = unit * 32 + team.place() * 1;
     const auto lanes = lanes_before<1>(i0, i32(8));

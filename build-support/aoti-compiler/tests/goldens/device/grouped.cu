@@ -55,6 +55,7 @@ AOTI_KERNEL(256) k_b(Run run, const bf16 *in0, bf16 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 2640;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 24;
     const i32 i1 = (unit / steps);
@@ -93,6 +94,7 @@ AOTI_KERNEL(128) k_d(Run run, const bf16 *in0, bf16 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 128, false> team{};
   const i32 units = 240;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 128 + team.place(); unit < units; unit += i32(block_count()) * 128) {
     const i32 steps = 10;
     const i32 i0 = (unit / steps);
@@ -120,6 +122,7 @@ AOTI_KERNEL(256) k_e(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 2048;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 16;
     const i32 i0 = (unit / steps) / (64);

@@ -14,6 +14,7 @@ AOTI_KERNEL(256) k_chain(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 100003;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(100003), [&](auto lanes) {
@@ -34,6 +35,7 @@ AOTI_KERNEL(256) k_half(Run run, const f16 *in0, f16 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 64000;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(64000), [&](auto lanes) {
@@ -57,6 +59,7 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *__restrict__ out0, f32 *__r
   OwnRow<f32, 4, 1> row0;
   OwnRow<f32, 4, 1> row1;
   const i32 units = 37;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 i0 = unit;
     (void)i0;
@@ -111,6 +114,7 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<32, 8, false> team{};
   const i32 units = 5;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
     const i32 i0 = unit;
     (void)i0;
@@ -137,6 +141,7 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
   begin_kernel();
   constexpr Team<64, 8, true> team{};
   const i32 units = 9;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 i0 = unit * 8 + team.place() * 1;
     const auto lanes = lanes_before<1>(i0, i32(70));
@@ -173,6 +178,7 @@ AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     SumAccumulator<f32, 4> accumulator0;
     over_slots<4>(team, i32(210000), [&](auto lanes, i32 i1, auto slot) {
@@ -197,6 +203,7 @@ AOTI_KERNEL(128) k_any(Run run, const bool *in0, bool *__restrict__ out0) {
   begin_kernel();
   constexpr Team<128, 1, false> team{};
   const i32 units = 9;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 i0 = unit;
     (void)i0;
@@ -225,6 +232,7 @@ AOTI_KERNEL(1024) k_every(Run run, const bool *in0, bool *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     AllAccumulator<4> accumulator0;
     over_slots<4>(team, i32(2700), [&](auto lanes, i32 i1, auto slot) {
@@ -250,6 +258,7 @@ AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *__restri
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1650;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 33;
     const i32 i0 = (unit / steps);
@@ -274,6 +283,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 660;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(660), [&](auto lanes) {
@@ -355,6 +365,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *__restrict__ in1,
   begin_kernel();
   const i32 m = 17, n = 24, k = 40;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -378,6 +389,7 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *__res
   begin_kernel();
   const i32 m = 130, n = 200, k = 70;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -400,6 +412,7 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *__restrict__ out0) {
   begin_kernel();
   const i32 m = 7, n = 7, k = 40;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -422,6 +435,7 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *__restrict__ in1, f3
   const ConvSizes<i32> shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const i32 m = 6, n = 60, k = shape.depth();
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -470,6 +484,7 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 52325;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i2 = unit * 4;
     with_lanes<4>(i2, i32(209300), [&](auto lanes) {
@@ -497,6 +512,7 @@ AOTI_KERNEL(256) k_map_map_3(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 700;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(700), [&](auto lanes) {
@@ -522,6 +538,7 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 3220;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 70;
     const i32 i0 = (unit / steps);
@@ -544,6 +561,7 @@ AOTI_KERNEL(256) k_map_map_5(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 70;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(70), [&](auto lanes) {
@@ -569,6 +587,7 @@ AOTI_KERNEL(256) k_map_map_6(Run run, const f32 *in0, const f32 *in1, f32 *__res
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 104650;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 35;
     const i32 i0 = (unit / steps) / (65);
@@ -609,6 +628,7 @@ AOTI_KERNEL(256) k_map_map_7(Run run, const f32 *in0, const f32 *in1, f32 *__res
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 700;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 70;
     const i32 i0 = (unit / steps);
@@ -693,6 +713,7 @@ AOTI_KERNEL(256) k_turned2(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, true> team{};
   const i32 units = 282;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 across = ceil_div(i32(3000), 32), down = ceil_div(i32(70), 32);
     const i32 i1 = unit % across * 32 + team.place() % 32;
@@ -715,6 +736,7 @@ AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, true> team{};
   const i32 units = 169;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 across = ceil_div(i32(400), 32), down = ceil_div(i32(410), 32);
     const i32 i1 = unit % across * 32 + team.place() % 32;
@@ -737,6 +759,7 @@ AOTI_KERNEL(256) k_padded(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 37148;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 1004;
     const i32 i0 = (unit / steps);
@@ -759,6 +782,7 @@ AOTI_KERNEL(256) k_sines(Run run, const f64 *in0, f64 *__restrict__ out0, f64 *_
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1200;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i2 = unit * 1;
     with_lanes<1>(i2, i32(1200), [&](auto lanes) {

@@ -11,6 +11,7 @@ AOTI_KERNEL(128) k_product(Run run, const f16 *in0, const f16 *__restrict__ in1,
   begin_kernel();
   const i32 m = 40, n = 48, k = 64;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -37,6 +38,7 @@ AOTI_KERNEL(256) k_plain(Run run, const f32 *in0, const f32 *in1, f32 *__restric
   begin_kernel();
   const i32 m = 40, n = 48, k = 64;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -57,6 +59,7 @@ AOTI_KERNEL(256) k_exp(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 2560;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(2560), [&](auto lanes) {

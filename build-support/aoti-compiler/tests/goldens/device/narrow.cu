@@ -10,6 +10,7 @@ AOTI_KERNEL(256) k_one(Run run, const bf16 *in0, const bf16 *__restrict__ in1, c
   (void)run;
   const i32 m = 1, n = 80, k = 192;
   const i32 across = ceil_div(n, 16), down = ceil_div(m, 8);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 16, row0 = unit / across % down * 8, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -32,6 +33,7 @@ AOTI_KERNEL(256) k_few(Run run, const f16 *in0, const i8 *__restrict__ in1, f16 
   (void)run;
   const i32 m = 3, n = 48, k = 200;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -54,6 +56,7 @@ AOTI_KERNEL(256) k_skinny(Run run, const f32 *in0, const f32 *__restrict__ in1, 
   begin_kernel();
   const i32 m = 12, n = 64, k = 96;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -73,6 +76,7 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, const i8 *__restrict__ in1, i3
   (void)run;
   const i32 m = 1, n = 40, k = 128;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -93,6 +97,7 @@ AOTI_KERNEL(256) k_plain(Run run, const bf16 *in0, const bf16 *__restrict__ in1,
   (void)run;
   const i32 m = 1, n = 48, k = 192;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -115,6 +120,7 @@ AOTI_KERNEL(256) k_eighth(Run run, const f32 *in0, const f8e4m3fn *in1, f32 *__r
   begin_kernel();
   const i32 m = 1, n = 64, k = 96;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -134,6 +140,7 @@ AOTI_KERNEL(256) k_units(Run run, const f16 *in0, const f16 *__restrict__ in1, f
   (void)run;
   const i32 m = 12, n = 80, k = 192;
   const i32 across = ceil_div(n, 16), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 16, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -154,6 +161,7 @@ AOTI_KERNEL(256) k_rows(Run run, const bf16 *in0, const bf16 *__restrict__ in1, 
   (void)run;
   const i32 m = 7, n = 64, k = 192;
   const i32 across = ceil_div(n, 16), down = ceil_div(m, 8);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 16, row0 = unit / across % down * 8, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -176,6 +184,7 @@ AOTI_KERNEL(256) k_exp(Run run, const f16 *in0, f16 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1680;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(1680), [&](auto lanes) {
@@ -194,6 +203,7 @@ AOTI_KERNEL(256) k_half(Run run, const f32 *in0, const f16 *in1, f32 *__restrict
   begin_kernel();
   const i32 m = 1, n = 70, k = 24;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -216,6 +226,7 @@ AOTI_KERNEL(256) k_groups(Run run, const f32 *in0, const i8 *__restrict__ in1, f
   begin_kernel();
   const i32 m = 1, n = 48, k = 40;
   const i32 across = ceil_div(n, 256), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
     const i32 column0 = unit % across * 256, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;

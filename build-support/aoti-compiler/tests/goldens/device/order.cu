@@ -91,6 +91,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const bf16 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 39996;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(39996), [&](auto lanes) {
@@ -119,6 +120,7 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const bf16 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 4;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(4), [&](auto lanes) {
@@ -146,6 +148,7 @@ AOTI_KERNEL(256) k_map_map_3(Run run, const f32 *in0, const i64 *in1, f32 *__res
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 9;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(9), [&](auto lanes) {
@@ -168,6 +171,7 @@ AOTI_KERNEL(1) k_map_map_4(Run run, const f32 *in0, const i64 *in1, f32 *__restr
   begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const auto stage0_t0 = load(Full<1>{}, in0 + 3);
     const auto stage0_t1 = load(Full<1>{}, in1 + 1);
@@ -198,6 +202,7 @@ AOTI_KERNEL(256) k_map_map_7(Run run, const i64 *in0, const i64 *in1, i64 *__res
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 10;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(10), [&](auto lanes) {
@@ -217,6 +222,7 @@ AOTI_KERNEL(256) k_map_map_8(Run run, const f32 *in0, const f32 *in1, const i64 
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 39996;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 4444;
     const i32 i0 = (unit / steps);
@@ -257,6 +263,7 @@ AOTI_KERNEL(256) k_map_map_9(Run run, const f32 *in0, const f32 *in1, const i64 
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 4;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(4), [&](auto lanes) {
@@ -292,6 +299,7 @@ AOTI_KERNEL(256) k_running(Run run, const f32 *in0, const bool *in1, const f32 *
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40000;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(40000), [&](auto lanes) {

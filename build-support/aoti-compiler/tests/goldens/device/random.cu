@@ -10,6 +10,7 @@ AOTI_KERNEL(1) k_key(Run run, const i64 *in0, i64 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const auto stage0_t0 = load(Full<1>{}, in0 + 1);
     const auto stage0_t1 = load(Full<1>{}, in0);
@@ -29,6 +30,7 @@ AOTI_KERNEL(256) k_bits(Run run, const i64 *in0, const f32 *in1, i64 *__restrict
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {

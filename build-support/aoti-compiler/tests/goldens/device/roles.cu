@@ -11,6 +11,7 @@ AOTI_ROLES_KERNEL(256, 128) k_y(Run run, const bf16 *in0, const bf16 *in1, const
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 9, n = 11, down = ceil_div(m, i32(128)), batches = 256;
   in_roles<TileRings>([&](auto &role) {
+    AOTI_UNROLL_TIMES(1)
     for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
       const TileOfHeads<1, i32> place(unit, down, batches);
       const i32 row0 = place.tile * 128, batch = place.batch;
@@ -48,6 +49,7 @@ AOTI_ROLES_KERNEL(256, 128) k_ab(Run run, AOTI_TENSOR_MAP left_map, AOTI_TENSOR_
   const i32 m = 33, n = 40, k = 24;
   in_roles<PieceRing>([&](auto &role) {
     const i32 across = ceil_div(n, 128), down = ceil_div(m, 128);
+    AOTI_UNROLL_TIMES(1)
     for (i32 unit = i32(block_index()); unit < across * down * (s0); unit += i32(block_count())) {
       const TilePlace<i32> tile(unit, across, down);
       const i32 column0 = tile.column * 128, row0 = tile.row * 128, batch = tile.batch;
@@ -74,6 +76,7 @@ AOTI_ROLES_KERNEL(256, 128) k_rows(Run run, AOTI_TENSOR_MAP left_map, AOTI_TENSO
   const i32 m = s0, n = 48, k = 24;
   in_roles<PieceRing>([&](auto &role) {
     const i32 across = ceil_div(n, 128), down = ceil_div(m, 128);
+    AOTI_UNROLL_TIMES(1)
     for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
       const TilePlace<i32> tile(unit, across, down);
       const i32 column0 = tile.column * 128, row0 = tile.row * 128, batch = tile.batch;

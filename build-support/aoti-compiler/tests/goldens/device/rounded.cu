@@ -9,6 +9,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restr
   begin_kernel();
   const i32 m = 64, n = 72, k = 96;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -31,6 +32,7 @@ AOTI_CLUSTER_KERNEL(256, 4) k_conv(Run run, const f32 *in0, const f32 *__restric
   const ConvSizes<i32> shape{2, 64, 64, 1, {1, 12, 12}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {1, 12, 12}};
   const i32 m = 64, n = 288, k = shape.depth();
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;

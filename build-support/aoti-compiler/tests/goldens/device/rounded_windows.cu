@@ -9,6 +9,7 @@ AOTI_KERNEL(256) k_a(Run run, const f16 *in0, f16 *__restrict__ out0, i32 s0) {
   begin_kernel();
   constexpr Team<1, 256, true> team{};
   const i32 units = 64 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 across = ceil_div(i32(64), 32), down = ceil_div(i32(1024), 32);
     const i32 i0 = (unit / across / down);
@@ -35,6 +36,7 @@ AOTI_ROLES_KERNEL(256, 128) k_p(Run run, AOTI_TENSOR_MAP left_map, AOTI_TENSOR_M
   const i32 m = 272 * s0, n = 64, k = shape.depth();
   in_roles<PieceRing>([&](auto &role) {
     const i32 across = ceil_div(n, 128), down = ceil_div(m, 128);
+    AOTI_UNROLL_TIMES(1)
     for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
       const TilePlace<i32> tile(unit, across, down);
       const i32 column0 = tile.column * 128, row0 = tile.row * 128, batch = tile.batch;
@@ -60,6 +62,7 @@ AOTI_KERNEL(256) k_b(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   begin_kernel();
   constexpr Team<1, 256, true> team{};
   const i32 units = 32 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 across = ceil_div(i32(32), 32), down = ceil_div(i32(1024), 32);
     const i32 i0 = (unit / across / down);
@@ -86,6 +89,7 @@ AOTI_ROLES_KERNEL(256, 128) k_r(Run run, AOTI_TENSOR_MAP left_map, AOTI_TENSOR_M
   const i32 m = 960 * s0, n = 48, k = shape.depth();
   in_roles<PieceRing>([&](auto &role) {
     const i32 across = ceil_div(n, 128), down = ceil_div(m, 128);
+    AOTI_UNROLL_TIMES(1)
     for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
       const TilePlace<i32> tile(unit, across, down);
       const i32 column0 = tile.column * 128, row0 = tile.row * 128, batch = tile.batch;

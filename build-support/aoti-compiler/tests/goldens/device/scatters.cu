@@ -9,6 +9,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const f64 *in0, const f32 *in1, f64 *__restr
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 11200;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(11200), [&](auto lanes) {
@@ -278,6 +279,7 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f16 *in0, f16 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 320;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(320), [&](auto lanes) {
@@ -359,6 +361,7 @@ AOTI_KERNEL(256) k_map_map_5(Run run, const i64 *in0, i64 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i0 = unit * 1;
     with_lanes<1>(i0, i32(40), [&](auto lanes) {
@@ -404,6 +407,7 @@ AOTI_KERNEL(256) k_map_map_6(Run run, const f64 *in0, const i32 *in1, f64 *__res
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 600;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(600), [&](auto lanes) {

@@ -12,6 +12,7 @@ AOTI_KERNEL(256) k_xf(Run run, const u32 *in0, f32 *__restrict__ out0, i32 s0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(40 * s0), [&](auto lanes) {
@@ -31,6 +32,7 @@ AOTI_KERNEL(256) k_yd(Run run, const u64 *in0, const u32 *in1, f64 *__restrict__
   begin_kernel();
   constexpr Team<32, 8, false> team{};
   const i32 units = s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
     const i32 i0 = unit;
     (void)i0;
@@ -81,6 +83,7 @@ AOTI_KERNEL(256) k_wf(Run run, const u16 *in0, f16 *__restrict__ out0, i32 s0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(40 * s0), [&](auto lanes) {
@@ -108,6 +111,7 @@ AOTI_KERNEL(256) k_from(Run run, const f32 *in0, u32 *__restrict__ out0, u64 *__
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(40 * s0), [&](auto lanes) {
@@ -133,6 +137,7 @@ AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *in0, const f8e5m2 *in1, f32 *__re
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(40 * s0), [&](auto lanes) {
@@ -170,6 +175,7 @@ AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 480;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(480), [&](auto lanes) {
@@ -188,6 +194,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restr
   begin_kernel();
   const i32 m = s0, n = 12, k = 40;
   const i32 across = ceil_div(n, 16), down = ceil_div(m, 64);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 16, row0 = unit / across % down * 64, batch = unit / across / down;
     (void)batch, (void)row0;

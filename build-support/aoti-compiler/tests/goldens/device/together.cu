@@ -12,6 +12,7 @@ AOTI_KERNEL(256) k_two(Run run, const f32 *in0, const f32 *in1, const f32 *in2, 
   begin_kernel();
   constexpr Team<32, 8, false> team{};
   const i32 units = s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
     const i32 i0 = unit;
     (void)i0;
@@ -58,6 +59,7 @@ AOTI_KERNEL(256) k_parts(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24 * s0 + 24;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 24;
     const i32 i0 = (unit / steps);
@@ -87,6 +89,7 @@ AOTI_KERNEL(256) k_gemm(Run run, const f32 *in0, const f32 *__restrict__ in1, f3
   (void)run;
   const i32 m = 2, n = 44, k = 37;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -109,6 +112,7 @@ AOTI_KERNEL(256) k_q(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 20;
     const i32 i0 = (unit / steps);
@@ -130,6 +134,7 @@ AOTI_KERNEL(256) k_k(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 12;
     const i32 i0 = (unit / steps);
@@ -149,6 +154,7 @@ AOTI_KERNEL(256) k_few(Run run, const bf16 *in0, const bf16 *__restrict__ in1, b
   (void)run;
   const i32 m = 3, n = 51, k = 331;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -169,6 +175,7 @@ AOTI_KERNEL(256) k_fixed(Run run, const f32 *in0, const f32 *__restrict__ in1, f
   (void)run;
   const i32 m = 2, n = 33, k = 64;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -190,6 +197,7 @@ AOTI_KERNEL(256) k_exp(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 2112;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(2112), [&](auto lanes) {
@@ -218,6 +226,7 @@ AOTI_KERNEL(256) k_moved(Run run, const f32 *in0, const f32 *in1, f32 *__restric
   begin_kernel();
   const i32 m = 2, n = 33, k = 64;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -239,6 +248,7 @@ AOTI_KERNEL(256) k_one(Run run, const f32 *in0, const f32 *in1, const f32 *in2, 
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 60;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 i1 = unit * 1;
     with_lanes<1>(i1, i32(60), [&](auto lanes) {
