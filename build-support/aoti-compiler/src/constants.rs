@@ -119,7 +119,7 @@ pub(crate) const RUN: i64 = 4;
 /// `kMatrixThreads` of `linalg_team.h`.
 pub(crate) const MATRIX_THREADS: i64 = 512;
 
-/// `kPixelRows` of `pixels.h`.
+/// `kPixelRows` of `pixel_kernels.h`.
 pub(crate) const PIXEL_ROWS: i64 = 14;
 
 /// `kPixelSlack` of `pixels.h`.

@@ -129,38 +129,31 @@ AOTI_INLINE WordVector pair_products(WordHalves a, WordHalves b) {
 // Words of a row that are split at once: halves of a tile and the weights that they meet stay in the nearest cache.
 constexpr i64 kSplitWords = 64;
 
-// Of `count` words of each of `rows` rows the halves, `even` and `odd`, [row][kSplitWords]. The rows are `row` words apart, and words
-// `step`; they begin anywhere. A function of its own, as sums in registers would be in the way of what it keeps there.
-AOTI_NOINLINE void split_words(const i32 *from, i64 row, i64 step, int rows, i64 count, i32 *even, i32 *odd) {
-  typedef i32 Unaligned __attribute__((aligned(1), may_alias));
-  constexpr i64 lanes = kLanesOf<i32>;
-  for (int r = 0; r < rows; ++r, from += row, even += kSplitWords, odd += kSplitWords) {
-    i64 done = 0;
-    if (step == 1)
-      while (done < count && count >= lanes) {
-        // The last vector may have words of the one before it.
-        const i64 first = min_i64(done, count - lanes);
-        const WordVector x = load_tile_vector(from + first);
-        store_tile_vector(even + first, (WordVector)left_halves<false>(x));
-        store_tile_vector(odd + first, (WordVector)left_halves<true>(x));
-        done = first + lanes;
-      }
-    for (; done < count; ++done) {
-      const u32 x = u32(*(const Unaligned *)(from + done * step));
-      even[done] = i32(x & 0x00ff00ffu), odd[done] = i32(x >> 8 & 0x00ff00ffu);
-    }
+// The halves of `count` words, at least `Lanes`, that lie side by side and begin anywhere.
+template <int Lanes> AOTI_INLINE void split_row(const i32 *from, i64 count, i32 *even, i32 *odd) {
+  typedef u32 Words __attribute__((vector_size(4 * Lanes), aligned(1), may_alias));
+  for (i64 i = 0; i < count; i += Lanes) {
+    // The last vector may have words of the one before it.
+    const i64 first = min_i64(i, count - Lanes);
+    const Words x = *(const Words *)(from + first);
+    *(Words *)(even + first) = x & 0x00ff00ffu;
+    *(Words *)(odd + first) = x >> 8 & 0x00ff00ffu;
   }
 }
 
-// The halves of the words of a tile: each is two numbers of 16 bits.
-template <int Rows> struct SplitWords {
-  alignas(64) i32 half[2][Rows][kSplitWords];
-
-  // Words [at, at + count) of each row become those of `from`.
-  AOTI_INLINE void split(i64 at, i64 count, const i32 *from, i64 row, i64 step) {
-    split_words(from, row, step, Rows, count, half[0][0] + at, half[1][0] + at);
+// Of `count` words of each of `rows` rows the halves, `even` and `odd`, [row][kSplitWords]. The rows are `row` words apart, and
+// words `step`. A function of its own, as sums in registers would be in the way of what it keeps there.
+AOTI_NOINLINE void split_words(const i32 *from, i64 row, i64 step, int rows, i64 count, i32 *even, i32 *odd) {
+  constexpr int lanes = kLanesOf<i32>, few = 4;
+  for (int r = 0; r < rows; ++r, from += row, even += kSplitWords, odd += kSplitWords) {
+    if (step == 1 && count >= lanes)
+      split_row<lanes>(from, count, even, odd);
+    else if (step == 1 && count >= few)
+      split_row<few>(from, count, even, odd);
+    else
+      for (i64 i = 0; i < count; ++i) split_row<1>(from + i * step, 1, even + i, odd + i);
   }
-};
+}
 
 // Sums of `Vectors` vectors of columns for `Rows` rows of words that are split. Where vectors of weights are is what `at` says.
 template <int Rows, int Vectors> struct HalfSums {
@@ -171,7 +164,7 @@ template <int Rows, int Vectors> struct HalfSums {
   }
 
   // One half of `count` words at a time: sums, weights and a left operand fill the registers.
-  template <bool Odd, class At> AOTI_INLINE void add_halves(i64 count, const SplitWords<Rows> &left, const At &at) {
+  template <bool Odd, class At> AOTI_INLINE void add_halves(i64 count, const i32 *left, i64 row, const At &at) {
     for (i64 k = 0; k < count; ++k) {
       WordHalves right[Vectors];
       AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
@@ -181,14 +174,15 @@ template <int Rows, int Vectors> struct HalfSums {
         if (Rows > 2 && !Odd && v * AOTI_VECTOR_BYTES % 64 == 0) ask_for(from + kRowsAhead * kPanel);
       }
       AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-        const WordHalves x = (WordHalves)word_everywhere(left.half[Odd][r][k]);
+        const WordHalves x = (WordHalves)word_everywhere(left[r * row + k]);
         AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += pair_products(x, right[v]);
       }
     }
   }
-  template <class At> AOTI_INLINE void add(i64 count, const SplitWords<Rows> &left, const At &at) {
-    add_halves<false>(count, left, at);
-    add_halves<true>(count, left, at);
+  // Of `count` words of each row, whose halves are `row` words apart.
+  template <class At> AOTI_INLINE void add(i64 count, const i32 *even, const i32 *odd, i64 row, const At &at) {
+    add_halves<false>(count, even, row, at);
+    add_halves<true>(count, odd, row, at);
   }
 
   AOTI_INLINE WordVector total(int r, int v) const { return sum[r][v]; }

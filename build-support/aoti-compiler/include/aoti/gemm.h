@@ -119,11 +119,11 @@ template <int Rows, int Panels, int Vectors, class Sums> AOTI_INLINE void store_
 template <int Rows, int Panels, int Vectors>
 AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
   HalfSums<Rows, Panels * Vectors> sums;
-  SplitWords<Rows> left;
+  alignas(64) i32 even[Rows][kSplitWords], odd[Rows][kSplitWords];
   for (i64 k = 0; k < k_count; k += kSplitWords) {
     const i64 count = min_i64(k_count - k, kSplitWords);
-    left.split(0, count, a + k * a_k, a_row, a_k);
-    sums.add(count, left, [=](i64 i, int v) AOTI_LAMBDA {
+    split_words(a + k * a_k, a_row, a_k, Rows, count, even[0], odd[0]);
+    sums.add(count, even[0], odd[0], kSplitWords, [=](i64 i, int v) AOTI_LAMBDA {
       return b + (k + i) * b_k + v / Vectors * b_panel + v % Vectors * kLanesOf<i32>;
     });
   }

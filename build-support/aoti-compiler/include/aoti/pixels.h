@@ -12,9 +12,9 @@
 // output is a sum of chains of at most kChain fused multiply-adds over taps and channels, whatever the split.
 #pragma once
 
-#include "bytes.h"
 #include "conv.h"
 #include "interleave.h"
+#include "pixel_kernels.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -29,26 +29,6 @@ template <i64 Channels = 0, i64 Line = 0, bool Groups = true> struct PixelShape 
 enum class ChannelOrder { First, Last };
 
 namespace detail {
-
-// Output channels of a work unit, and the most output pixels.
-constexpr int kPixelColumns = 2 * kPanel;
-constexpr i64 kPixelsOfUnit = 112;
-#if AOTI_AVX512
-constexpr int kPixelRows = 14, kPartRows = 7;
-#elif AOTI_AVX2 || AOTI_AARCH64
-constexpr int kPixelRows = 6, kPartRows = 6;
-#else
-constexpr int kPixelRows = 4, kPartRows = 4;
-#endif
-
-// Vectors of channels that tiles of the most pixels have, those of two pixels, and those of one.
-#if AOTI_AARCH64
-constexpr int kTileVectors = 4, kPixelVectors = 8, kOnePixelVectors = 8;
-#elif AOTI_AVX2 && !AOTI_AVX512
-constexpr int kTileVectors = 2, kPixelVectors = 4, kOnePixelVectors = 8;
-#else
-constexpr int kTileVectors = 2, kPixelVectors = 4, kOnePixelVectors = 4;
-#endif
 
 // What units of work need tiles for. *Wide* ones have as many vectors as tiles of two pixels do, or several times as many.
 // *Narrow* ones have tiles of several vectors and of a single one, of the last of which half may be enough.
@@ -149,146 +129,6 @@ AOTI_NOINLINE void pixel_plan(const ConvShape &s, ChannelOrder order, PixelPlan 
   p.groups = s.groups * ceil_div(p.own_out, kPixelColumns);
 }
 
-// One chain for Rows pixels by Vectors vectors of channels: tile[row][kPixelColumns] is its sum, or is added to. `runs`
-// runs of `run` floats each.
-template <int Rows, int Vectors>
-AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step, const f32 *weights,
-                                              i64 panel, bool add, f32 *tile) {
-  AOTI_CONTRACT_BODY
-  constexpr int of_panel = kPanel / kLanes;
-  TileVector sum[Rows][Vectors];
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = TileVector{};
-  for (i64 i = 0; i < runs; ++i) {
-    const f32 *a = x + offsets[i];
-    for (i64 k = 0; k < run; ++k) {
-      TileVector w[Vectors];
-      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) w[v] =
-          load_tile_vector(weights + v / of_panel * panel + v % of_panel * kLanes);
-      if constexpr (Rows > 1)
-        AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-            ask_for(weights + kRowsAhead * kPanel + v / of_panel * panel + v % of_panel * kLanes);
-      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-        f32 value = a[r * step];
-        AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += w[v] * value;
-      }
-      ++a;
-      weights += kPanel;
-    }
-  }
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
-    f32 *to = tile + r * kPixelColumns + v * kLanes;
-    store_tile_vector(to, add ? load_tile_vector(to) + sum[r][v] : sum[r][v]);
-  }
-}
-
-// Of words: sums that are done.
-template <int Rows, int Vectors, class Sums> AOTI_INLINE void store_word_pixels(const Sums &sums, bool add, i32 *tile) {
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
-    i32 *to = tile + r * kPixelColumns + v * kLanes;
-    store_tile_vector(to, add ? load_tile_vector(to) + sums.total(r, v) : sums.total(r, v));
-  }
-}
-
-// The same for words, by products of halves. Runs are joined, as many as are split at once.
-template <int Rows, int Vectors>
-AOTI_NOINLINE void word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
-                               bool add, i32 *tile) {
-  constexpr int of_panel = kPanel / kLanes;
-  HalfSums<Rows, Vectors> sums;
-  SplitWords<Rows> left;
-  for (i64 i = 0, k = 0; i < runs;) {
-    i64 count = 0;
-    while (i < runs && count < kSplitWords) {
-      const i64 taken = min_i64(run - k, kSplitWords - count);
-      left.split(count, taken, x + offsets[i] + k, step, 1);
-      count += taken, k += taken;
-      if (k == run) ++i, k = 0;
-    }
-    sums.add(count, left, [=](i64 i, int v) AOTI_LAMBDA {
-      return weights + i * kPanel + v / of_panel * panel + v % of_panel * kLanes;
-    });
-    weights += count * kPanel;
-  }
-  store_word_pixels<Rows, Vectors>(sums, add, tile);
-}
-
-// By the instruction for them.
-template <int Rows, int Vectors>
-AOTI_NOINLINE AOTI_USES_WORDS void fast_word_pixels(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step,
-                                                    const i32 *weights, i64 panel, bool add, i32 *tile) {
-#if AOTI_WORD_PRODUCTS
-  constexpr int of_panel = kPanel / kLanes;
-  WordSums<Rows, Vectors> sums;
-  for (i64 i = 0; i < runs; ++i) {
-    const i32 *a = x + offsets[i];
-    for (i64 k = 0; k < run; ++k) {
-      WordVector w[Vectors];
-      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
-        const i32 *from = weights + v / of_panel * panel + v % of_panel * kLanes;
-        w[v] = load_tile_vector(from);
-        if constexpr (Rows > 1) ask_for(from + kRowsAhead * kPanel);
-      }
-      sums.add(a, step, w);
-      ++a;
-      weights += kPanel;
-    }
-  }
-  store_word_pixels<Rows, Vectors>(sums, add, tile);
-#else
-  word_pixels<Rows, Vectors>(offsets, runs, run, x, step, weights, panel, add, tile);
-#endif
-}
-template <int Rows, int Vectors>
-AOTI_INLINE void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, i64 panel,
-                              bool add, i32 *tile) {
-  if (has_word_products())
-    return fast_word_pixels<Rows, Vectors>(offsets, runs, run, x, step, weights, panel, add, tile);
-  word_pixels<Rows, Vectors>(offsets, runs, run, x, step, weights, panel, add, tile);
-}
-
-#if AOTI_AVX512
-// The same for half a vector of channels, behind a whole one or alone: many processors multiply twice as many halves in the
-// same time. A single pixel takes as long as one sum does, and is left to whole vectors.
-template <int Rows, bool Behind>
-AOTI_NOINLINE AOTI_CONTRACT void half_pixel_kernel(const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
-                                                   const f32 *weights, bool add, f32 *tile) {
-  AOTI_CONTRACT_BODY
-  typedef f32 Half __attribute__((vector_size(AOTI_VECTOR_BYTES / 2)));
-  typedef f32 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES / 2), aligned(4), may_alias));
-  constexpr int whole = Behind ? kLanes : 0;
-  TileVector sum[Rows];
-  Half half[Rows];
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) sum[r] = TileVector{}, half[r] = Half{};
-  for (i64 i = 0; i < runs; ++i) {
-    const f32 *a = x + offsets[i];
-    for (i64 k = 0; k < run; ++k) {
-      const TileVector w = Behind ? load_tile_vector(weights) : TileVector{};
-      const Half w_half = *(const Unaligned *)(weights + whole);
-      if constexpr (Behind) ask_for(weights + kRowsAhead * kPanel);
-      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-        const f32 value = a[r * step];
-        if constexpr (Behind) sum[r] += w * value;
-        half[r] += w_half * value;
-      }
-      ++a;
-      weights += kPanel;
-    }
-  }
-  AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-    f32 *to = tile + r * kPixelColumns;
-    if constexpr (Behind) store_tile_vector(to, add ? load_tile_vector(to) + sum[r] : sum[r]);
-    Unaligned *to_half = (Unaligned *)(to + whole);
-    *to_half = add ? *to_half + half[r] : half[r];
-  }
-}
-// Of words, half a vector takes as long as a whole one.
-template <int Rows, bool Behind>
-AOTI_INLINE void half_pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step, const i32 *weights, bool add,
-                                   i32 *tile) {
-  pixel_kernel<Rows, Behind ? 2 : 1>(offsets, runs, run, x, step, weights, 0, add, tile);
-}
-#endif
-
 // The next tile: pixels, of which the first `again` have been computed before.
 struct PixelTile {
   int rows, again;
@@ -372,6 +212,45 @@ AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const S *
       pixel_chain<Tiles>(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i),
                          min_i64(part, p.run - k), x + k, p.step, weights + (i * p.run + k) * kPanel, panel, true, tile);
   return done;
+}
+
+// A tile of `rows` pixels by `columns` channels, of which `weights` has the first.
+template <class Tiles, class S>
+AOTI_INLINE void pixel_columns(const PixelPlan &p, int rows, i64 columns, const S *x, const S *weights, i64 panel, S *tile) {
+  for (i64 c = 0; c < columns;)
+    c += kLanes * pixel_tile<Tiles>(p, rows, columns - c, x, weights + c / kPanel * panel + c % kPanel, panel, tile + c);
+}
+// The same for words without the instruction for them. They are split once for all channels; runs are joined.
+template <class Tiles>
+AOTI_NOINLINE void split_pixel_columns(const PixelPlan &p, int rows, i64 columns, const i32 *x, const i32 *weights, i64 panel,
+                                       i32 *tile) {
+  alignas(64) i32 halves[2][kPixelRows][kSplitWords];
+  static_assert(sizeof halves[0] == kOddHalves * sizeof(i32), "as far apart as the kernels think");
+  i64 run = 0, word = 0;
+  for (bool is_first = true; is_first || run < p.runs; is_first = false) {
+    i64 count = 0;
+    while (run < p.runs && count < kSplitWords) {
+      const i64 taken = min_i64(p.run - word, kSplitWords - count);
+      split_words(x + p.offsets[run] + word, p.step, 1, rows, taken, halves[0][0] + count, halves[1][0] + count);
+      count += taken, word += taken;
+      if (word == p.run) ++run, word = 0;
+    }
+    for (i64 c = 0; c < columns;) {
+      const i64 vectors = ceil_div(columns - c, kLanes);
+      const bool half = columns - c - (vectors - 1) * kLanes <= kLanes / 2;
+      c += kLanes * pixel_chain<Tiles>(rows, vectors, half, p.offsets, 1, count, (const WordHalf *)halves, kSplitWords,
+                                       (const WordHalf *)(weights + c / kPanel * panel + c % kPanel), panel, !is_first,
+                                       (WordHalf *)tile + c);
+    }
+    weights += count * kPanel;
+  }
+}
+template <class Tiles>
+AOTI_INLINE void pixel_columns(const PixelPlan &p, int rows, i64 columns, const i32 *x, const i32 *weights, i64 panel, i32 *tile) {
+  if (has_word_products())
+    pixel_columns<Tiles, i32>(p, rows, columns, x, weights, panel, tile);
+  else
+    split_pixel_columns<Tiles>(p, rows, columns, x, weights, panel, tile);
 }
 
 // One row of pixels of the padded copy.
@@ -474,17 +353,15 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
       const bool narrow = !Tiles::has(kWide) || ceil_div(last - first, kLanes) % kPixelVectors != 0;
       const PixelTile next = narrow ? narrow_tile<Tiles::rows>(end - at, at) : PixelTile{pixel_rows(end - at), 0};
       const S *from_pixel = of_line + (at - next.again) * p.step;
-      for (i64 column = first; column < last;) {
-        const S *w = own_weights + column / kPanel * panel + column % kPanel;
-        const int done = pixel_tile<Tiles>(p, next.rows, last - column, from_pixel, w, panel, tile);
-        const i64 width = min_i64(done * kLanes, last - column);
-        i64 of_image = image, of_pixel = pixel;
-        for (int r = next.again; r < next.rows; ++r) {
-          for_each_vector(tile + r * kPixelColumns, width, [&](i64 c, auto lanes, auto sums)
-                              __attribute__((always_inline)) { epilogue(of_image, own * p.own_out + column + c, of_pixel, lanes, sums); });
-          if (++of_pixel == p.pixels) of_pixel = 0, ++of_image;
-        }
-        column += done * kLanes;
+      const S *w = own_weights + first / kPanel * panel;
+      pixel_columns<Tiles>(p, next.rows, last - first, from_pixel, w, panel, tile);
+      i64 of_image = image, of_pixel = pixel;
+      for (int r = next.again; r < next.rows; ++r) {
+        for_each_vector(tile + r * kPixelColumns, last - first, [&](i64 c, auto lanes, auto sums)
+                            __attribute__((always_inline)) {
+          epilogue(of_image, own * p.own_out + first + c, of_pixel, lanes, sums);
+        });
+        if (++of_pixel == p.pixels) of_pixel = 0, ++of_image;
       }
       at += next.rows - next.again, pixel += next.rows - next.again;
       for (; pixel >= p.pixels; pixel -= p.pixels) ++image;

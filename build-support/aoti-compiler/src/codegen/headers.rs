@@ -105,6 +105,7 @@ headers![
     "operator.h",
     "ops.h",
     "pack.h",
+    "pixel_kernels.h",
     "pixels.h",
     "prepare.h",
     "random.h",

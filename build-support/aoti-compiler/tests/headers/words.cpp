@@ -34,18 +34,19 @@ template <bool Fast, int Rows, int Vectors> static void check_tile(i64 k) {
         return CHECK_FAIL("%d rows of %ld words, fast %d, at (%ld, %ld): %d, not %d", Rows, (long)k, int(Fast), (long)r, (long)c,
                           tile[r * kPanel + c], want);
     }
-  // The same as pixels of a convolution, in one run and in several, added to what is there.
+  // The same as pixels of a convolution, in one run and in several.
   alignas(64) i32 pixels[Rows * kPixelColumns];
   for (i64 runs = 1; runs <= 3; ++runs) {
     if (k % runs != 0) continue;
-    const i64 run = k / runs, offsets[] = {0, run, 2 * run};
-    for (i32 &sum : pixels) sum = 3;
-    (Fast ? fast_word_pixels<Rows, Vectors> : word_pixels<Rows, Vectors>)(offsets, runs, run, (const i32 *)left, row_words,
-                                                                          (const i32 *)right_bytes, 0, true, pixels);
+    static PixelPlan plan;
+    plan.runs = runs, plan.run = k / runs, plan.step = row_words;
+    for (i64 i = 0; i < runs; ++i) plan.offsets[i] = i * plan.run;
+    const auto columns = Fast ? pixel_columns<AnyPixelTiles, i32> : split_pixel_columns<AnyPixelTiles>;
+    columns(plan, Rows, Vectors * kLanes, (const i32 *)left, (const i32 *)right_bytes, 0, pixels);
     for (i64 r = 0; r < Rows; ++r)
       for (i64 c = 0; c < Vectors * kLanes; ++c)
-        if (pixels[r * kPixelColumns + c] != i32(u32(tile[r * kPanel + c]) + 3))
-          return CHECK_FAIL("%d pixels of %ld runs of %ld words, fast %d", Rows, (long)runs, (long)run, int(Fast));
+        if (pixels[r * kPixelColumns + c] != tile[r * kPanel + c])
+          return CHECK_FAIL("%d pixels of %ld runs of %ld words, fast %d", Rows, (long)runs, (long)plan.run, int(Fast));
   }
   // Every second word.
   if (k > kMost / 2) return;

@@ -44,7 +44,7 @@ const USED: &[(&str, &str)] = &[
     ("gpu/windows.h", "kRowTaps"),
     ("gpu/windows.h", "kRun"),
     ("linalg_team.h", "kMatrixThreads"),
-    ("pixels.h", "kPixelRows"),
+    ("pixel_kernels.h", "kPixelRows"),
     ("pixels.h", "kPixelSlack"),
     ("run.h", "kForkJoin"),
     ("run.h", "kGrainsOfPart"),

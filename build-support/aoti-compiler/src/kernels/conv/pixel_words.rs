@@ -11,7 +11,7 @@ use crate::target::templates::WORD;
 
 pub(crate) static PIXEL_WORDS: Algorithm = Algorithm {
     word: "conv.pixel-words",
-    version: 1,
+    version: 2,
     description: "direct convolution of bytes, channels last",
     headers: |_| &["pixels.h"],
     code: kernels::Code::Convolution(Code {

@@ -39,7 +39,7 @@ const WINOGRAD_POINTS: i64 = constants::WINOGRAD_POINTS;
 const WINOGRAD_TILES: i64 = constants::WINOGRAD_TILES;
 /// Floats of the pixels of a work unit (`kWinogradPlanes` of `winograd.h`).
 const WINOGRAD_PLANES: i64 = 4 * PANEL * (2 * WINOGRAD_TILES + 8) + 64;
-/// Tiles that are multiplied at once (`kPixelRows` of `pixels.h`, with the widest vectors), and as how many the last
+/// Tiles that are multiplied at once (`kPixelRows` of `pixel_kernels.h`, with the widest vectors), and as how many the last
 /// ones count at least.
 const WINOGRAD_ROWS: f64 = constants::PIXEL_ROWS as f64;
 const WINOGRAD_LEAST_ROWS: f64 = 4.0;
