@@ -145,7 +145,7 @@ const ARCHITECTURES: &[Architecture] = &[
     amd("gfx9", 64, 4 * MIB, None),
     amd("gfx11", 32, 4 * MIB, WMMA),
     // Its instructions are of another shape than those of gfx1200.
-    amd("gfx125", 32, 4 * MIB, &[]),
+    amd("gfx125", 32, 4 * MIB, None),
     amd("gfx12", 32, 4 * MIB, WMMA),
     amd("gfx10", 32, 4 * MIB, None),
 ];

@@ -79,7 +79,7 @@ constexpr int kWarp = 32;
 #define AOTI_UNITS AOTI_MFMA
 #elif defined(__GFX11__)
 #define AOTI_UNITS AOTI_WMMA
-#elif defined(__GFX12__)
+#elif defined(__GFX12__) && !defined(__gfx1250__)
 #define AOTI_UNITS AOTI_WMMA12
 #else
 #define AOTI_UNITS 0

@@ -156,9 +156,12 @@ template <const Tables &T, const Program &P> struct Interface {
     run.communicator = T.info->n_collectives > 0 ? context->communicator : nullptr;
     run.refusal.code = AOTI_OK;
     Stream stream = context ? (Stream)context->stream : nullptr;
-    bool on_host = true;
+    bool on_host = true, gives_host = false;
     for (int32_t i = 0; i < n_inputs; ++i) on_host = on_host && inputs[i].device.kind == AOTI_CPU;
-    for (int32_t i = 0; i < n_outputs; ++i) on_host = on_host && outputs[i].device.kind == AOTI_CPU;
+    for (int32_t i = 0; i < n_outputs; ++i) {
+      const bool is_host = outputs[i].device.kind == AOTI_CPU;
+      on_host = on_host && is_host, gives_host = gives_host || is_host;
+    }
     void *late_targets[T.info->n_outputs + 1] = {};
     OwnMemory late{{run.late, allocate_late}, context, outputs, late_targets};
     if (!stream && on_host) stream = run.stream;
@@ -200,6 +203,12 @@ template <const Tables &T, const Program &P> struct Interface {
     Timing timing(on.driver, context ? context->on_time : nullptr, context ? context->on_time_arg : nullptr, T.first_kernel);
     if (timing.tell && !launches.tell) launches.timing = &timing, code = code ? code : timing.make_events();
     if (!code) code = start(run, launches, slots());
+    // A copy to the host's memory may keep this thread until the ranks have met, and nobody would ask after them meanwhile.
+    if (!code && run.communicator && gives_host) {
+      code = on.driver.event_record(run.done, stream);
+      if (!code) code = await(run);
+      if (run.refusal.code) n_outputs = code = 0;
+    }
     int64_t values[T.expressions.count + 1] = {};
     if (T.expressions.count > 0) T.expressions.evaluate(run.symbols, values);
     for (int32_t i = 0; i < n_outputs && !code; ++i) {
