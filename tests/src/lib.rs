@@ -17,3 +17,4 @@ pub mod rng;
 pub mod schema;
 pub mod subcommand;
 pub mod tools;
+pub mod wire;

@@ -203,7 +203,8 @@ fn entries(rng: &mut Rng, archive: &mut Archive) {
 }
 
 /// Changes bytes of a file; half of the changes are near its end, where an archive has its directory.
-fn bytes(rng: &mut Rng, mut file: Vec<u8>) -> Vec<u8> {
+/// A file with a few of its bytes changed, mostly near the end.
+pub fn bytes(rng: &mut Rng, mut file: Vec<u8>) -> Vec<u8> {
     for _ in 0..=rng.below(4) {
         if file.is_empty() {
             return file;
