@@ -115,52 +115,6 @@ AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *in0, f32 *__restrict__ ou
 }
 AOTI_KERNEL_END(k_e)
 
-AOTI_KERNEL(256) k_seventh(Run run, i64 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  constexpr Team<1, 256, false> team{};
-  const i32 units = 3;
-  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
-    const i32 i0 = unit * 1;
-    with_lanes<1>(i0, i32(3), [&](auto lanes) {
-      constexpr Slot<0> slot{};
-      (void)slot;
-      const auto stage0_t0 = broadcast(Full<1>{}, i64(7));
-      const auto stage0_v0 = spread(lanes, stage0_t0);
-      store(lanes, out0 + i0, stage0_v0);
-    });
-  }
-}
-AOTI_KERNEL_END(k_seventh)
-
-AOTI_KERNEL(64) k_at(Run run, char *scratch, const f32 *in0, const i64 *in1, i64 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  matrices_of_blocks<linalg::Select>(run, scratch, 2432, 3, 1, 300, in0, in1, out0);
-}
-AOTI_KERNEL_END(k_at)
-
-AOTI_KERNEL(256) k_whole(Run run, const f32 *in0, f32 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  constexpr Team<1, 256, false> team{};
-  const i32 units = 900;
-  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
-    const i32 i1 = unit * 1;
-    with_lanes<1>(i1, i32(900), [&](auto lanes) {
-      constexpr Slot<0> slot{};
-      (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = floor(stage0_t0);
-      store(lanes, out0 + i1, stage0_t1);
-    });
-  }
-}
-AOTI_KERNEL_END(k_whole)
-
 AOTI_KERNEL(256) k_across(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
