@@ -74,8 +74,7 @@ void k_groupedmax(const Run &run, const f32 *in0, f16 *out0) {
         const auto stage4_t0 = load(lanes, row0 + i2);
         const auto stage4_v1 = spread(lanes, stage4_t1);
         const auto stage4_t2 = stage4_t0 / stage4_v1;
-        const auto stage4_t3 = cast<f16>(stage4_t2);
-        store(lanes, out0 + (133 * i1 + i2), stage4_t3);
+        store(lanes, out0 + (133 * i1 + i2), stage4_t2);
       });
     }
   });
@@ -157,8 +156,7 @@ void k_decodemax(const Run &run, const f32 *in0, f16 *out0) {
         const auto stage4_t0 = load(lanes, row0 + i2);
         const auto stage4_v5 = spread(lanes, stage4_t5);
         const auto stage4_t6 = stage4_t0 / stage4_v5;
-        const auto stage4_t7 = cast<f16>(stage4_t6);
-        store(lanes, out0 + (300 * i1 + i2), stage4_t7);
+        store(lanes, out0 + (300 * i1 + i2), stage4_t6);
       });
     }
   });
@@ -356,8 +354,7 @@ void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
             const auto stage4_t3 = isnan(stage4_t2);
             const auto stage4_v4 = spread(lanes, stage4_t4);
             const auto stage4_t5 = select(stage4_t3, stage4_v4, stage4_t2);
-            const auto stage4_t6 = cast<f16>(stage4_t5);
-            store(lanes, out1 + (1200 * i0 + 300 * i1 + i3), stage4_t6);
+            store(lanes, out1 + (1200 * i0 + 300 * i1 + i3), stage4_t5);
           });
         }
       };

@@ -124,7 +124,7 @@ static AOTI_NOINLINE void k_sum(const Run &run, const f32 *in0, f32 *out0, i64 s
 
 static AOTI_NOINLINE void k_sorted(const Run &run, const f32 *in0, f32 *out0, i64 *out1, i64 s1) {
   (void)run;
-  sort_rows<f32, false>(run, in0, out0, out1, s1, 8, 1, 0, 8);
+  sort_rows<f32, false>(run, in0, out0, out1, s1, 8, 1, 8);
 }
 
 extern "C" int32_t AOTI_LEVEL_NAME(aoti_control_run)(const Run &run) {

@@ -41,7 +41,22 @@ static AOTI_NOINLINE void k_r(const Run &run, const f32 *in0, const f32 *in1, f3
   });
 }
 
-static AOTI_NOINLINE void k_a(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
+static AOTI_NOINLINE void k_map_map(const Run &run, const f16 *in0, f32 *out0) {
+  (void)run;
+  constexpr i64 chunk = 1024;
+  const i64 extent = 5184;
+  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
+    (void)worker;
+    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i3);
+      const auto stage0_t1 = stage0_t0;
+      store(lanes, out0 + i3, stage0_t1);
+    });
+  });
+}
+
+static AOTI_NOINLINE void k_conv_conv(const Run &run, const f32 *in0, const f32 *in1, f16 *out0) {
   (void)run;
   const ConvShape shape{2, 24, 24, 24, {1, 9, 12}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
@@ -49,29 +64,30 @@ static AOTI_NOINLINE void k_a(const Run &run, const f16 *in0, const f16 *in1, f1
     const auto t0 = sum;
     store(lanes, out0 + (720 * i0 + 30 * i1 + i2), t0);
   };
-  const i64 units = conv_any_units(shape);
+  const i64 units = conv_depthwise_units(shape);
   parallel(run, units, grain_of(run, 65536, units, 12960), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    conv_any<f32, AOTI_LANES>(shape, begin, end, in0, in1, epilogue);
+    conv_depthwise(shape, begin, end, in0, in1, epilogue);
   });
 }
 
-static AOTI_NOINLINE void k_b(const Run &run, const bf16 *in0, bf16 *out0) {
+static AOTI_NOINLINE void k_map_map_2(const Run &run, const bf16 *in0, f32 *out0) {
   (void)run;
   constexpr i64 chunk = 1024;
   const i64 extent = 2640;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
+  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4096), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
     over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
       (void)lanes, (void)slot;
       const auto stage0_t0 = load(lanes, in0 + i2);
       const auto stage0_t1 = tanh(stage0_t0);
-      store(lanes, out0 + i2, stage0_t1);
+      const auto stage0_t2 = stage0_t1;
+      store(lanes, out0 + i2, stage0_t2);
     });
   });
 }
 
-static AOTI_NOINLINE void k_c(const Run &run, const bf16 *in0, const bf16 *in1, bf16 *out0) {
+static AOTI_NOINLINE void k_conv_conv_2(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
   (void)run;
   const ConvShape shape{1, 24, 24, 24, {1, 10, 11}, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, {0, 3, 3}, {1, 10, 11}};
   const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
@@ -79,16 +95,16 @@ static AOTI_NOINLINE void k_c(const Run &run, const bf16 *in0, const bf16 *in1, 
     const auto t0 = sum;
     store(lanes, out0 + (2640 * i0 + 110 * i1 + i2), t0);
   };
-  const i64 units = conv_any_units(shape);
+  const i64 units = conv_depthwise_units(shape);
   parallel(run, units, grain_of(run, 65536, units, 129360), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    conv_any<f32, AOTI_LANES>(shape, begin, end, in0, in1, epilogue);
+    conv_depthwise(shape, begin, end, in0, in1, epilogue);
   });
 }
 
-static AOTI_NOINLINE void k_d(const Run &run, const bf16 *in0, bf16 *out0) {
+static AOTI_NOINLINE void k_d(const Run &run, const f32 *in0, bf16 *out0) {
   (void)run;
-  parallel(run, 240, loop_grain(run, 16384, 13), [&](i64 begin, i64 end, i64 worker) {
+  parallel(run, 240, loop_grain(run, 16384, 24), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 i1 = unit;
@@ -97,7 +113,8 @@ static AOTI_NOINLINE void k_d(const Run &run, const bf16 *in0, bf16 *out0) {
       over_slots<AOTI_LANES>(0, 11, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load(lanes, in0 + (11 * i1 + i2));
-        accumulator0.add(lanes, slot, stage0_t0);
+        const auto stage0_t1 = cast<bf16>(stage0_t0);
+        accumulator0.add(lanes, slot, stage0_t1);
       });
       const auto stage1_t0 = accumulator0.result();
       store(Full<1>{}, out0 + i1, stage1_t0);
@@ -136,18 +153,34 @@ static AOTI_NOINLINE void k_f(const Run &run, const f32 *in0, const f32 *in1, f3
   });
 }
 
-static AOTI_NOINLINE void k_g(const Run &run, const bf16 *in0, const bf16 *in1, bf16 *out0) {
+static AOTI_NOINLINE void k_map_map_3(const Run &run, const bf16 *in0, f32 *out0) {
+  (void)run;
+  constexpr i64 chunk = 1024;
+  const i64 extent = 2560;
+  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
+    (void)worker;
+    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i2);
+      const auto stage0_t1 = stage0_t0;
+      store(lanes, out0 + i2, stage0_t1);
+    });
+  });
+}
+
+static AOTI_NOINLINE void k_conv_conv_3(const Run &run, const f32 *in0, const f32 *in1, bf16 *out0) {
   (void)run;
   const ConvShape shape{2, 32, 32, 16, {1, 1, 40}, {1, 1, 4}, {1, 1, 1}, {1, 1, 1}, {0, 0, 3}, {1, 1, 43}};
+  parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) { conv_pad(shape, begin, end, in0, run.scratch); });
   const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (1376 * i0 + 43 * i1 + i2), t0);
   };
-  const i64 units = conv_any_units(shape);
+  const i64 units = conv_units(shape);
   parallel(run, units, grain_of(run, 65536, units, 22016), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    conv_any<f32, AOTI_LANES>(shape, begin, end, in0, in1, epilogue);
+    conv<ConvOnce::Larger>(shape, begin, end, in0, in1, run.scratch, epilogue);
   });
 }
 
@@ -172,20 +205,23 @@ extern "C" int32_t AOTI_LEVEL_NAME(aoti_grouped_run)(const Run &run) {
   i64 s1 = run.symbols[1];
   call(run, 0, k_p, input<f32>(run, 0), weights<f32>(run, 0), arena<f32>(run, 0), s0, s1);
   call(run, 1, k_r, arena<f32>(run, 0), weights<f32>(run, 0), output<f32>(run, 5), s0, s1);
-  call(run, 2, k_a, input<f16>(run, 1), weights<f16>(run, 192), output<f16>(run, 0));
-  call(run, 3, k_b, input<bf16>(run, 2), arena<bf16>(run, 0));
-  call(run, 4, k_c, arena<bf16>(run, 0), weights<bf16>(run, 640), arena<bf16>(run, 5312));
-  call(run, 5, k_d, arena<bf16>(run, 5312), output<bf16>(run, 1));
-  call(run, 6, k_e, input<f32>(run, 3), arena<f32>(run, 0));
-  call(run, 7, k_f, arena<f32>(run, 0), weights<f32>(run, 3008), output<f32>(run, 2));
-  call(run, 8, k_g, input<bf16>(run, 4), weights<bf16>(run, 7616), output<bf16>(run, 3));
-  call(run, 9, k_h, input<f64>(run, 5), weights<f64>(run, 8128), output<f64>(run, 4));
+  call(run, 2, k_map_map, input<f16>(run, 1), arena<f32>(run, 0));
+  call(run, 3, k_conv_conv, arena<f32>(run, 0), weights<f32>(run, 192), output<f16>(run, 0));
+  call(run, 4, k_map_map_2, input<bf16>(run, 2), arena<f32>(run, 0));
+  call(run, 5, k_conv_conv_2, arena<f32>(run, 0), weights<f32>(run, 1088), arena<f32>(run, 10560));
+  call(run, 6, k_d, arena<f32>(run, 10560), output<bf16>(run, 1));
+  call(run, 7, k_e, input<f32>(run, 3), arena<f32>(run, 0));
+  call(run, 8, k_f, arena<f32>(run, 0), weights<f32>(run, 5824), output<f32>(run, 2));
+  call(run, 9, k_map_map_3, input<bf16>(run, 4), arena<f32>(run, 0));
+  call(run, 10, k_conv_conv_3, arena<f32>(run, 0), weights<f32>(run, 10432), output<bf16>(run, 3));
+  call(run, 11, k_h, input<f64>(run, 5), weights<f64>(run, 14528), output<f64>(run, 4));
   return 0;
 }
 
 extern "C" int64_t AOTI_LEVEL_NAME(aoti_grouped_scratch)(const int64_t *symbols, int64_t threads) {
   (void)symbols, (void)threads;
   i64 bytes = 0;
+  bytes = max_i64(bytes, 12032);
   bytes = max_i64(bytes, 18688);
   return bytes;
 }

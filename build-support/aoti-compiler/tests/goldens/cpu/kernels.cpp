@@ -40,8 +40,7 @@ static AOTI_NOINLINE void k_half(const Run &run, const f16 *in0, f16 *out0) {
       const auto stage0_t0 = load(lanes, in0 + i1);
       const auto stage0_t1 = stage0_t0;
       const auto stage0_t2 = sigmoid(stage0_t1);
-      const auto stage0_t3 = cast<f16>(stage0_t2);
-      store(lanes, out0 + i1, stage0_t3);
+      store(lanes, out0 + i1, stage0_t2);
     });
   });
 }
@@ -342,12 +341,12 @@ static AOTI_NOINLINE void k_halfway(const Run &run, const f16 *in0, f16 *out0) {
 
 static AOTI_NOINLINE void k_sorted(const Run &run, const f32 *in0, f32 *out0, i64 *out1) {
   (void)run;
-  sort_rows<f32, true>(run, in0, out0, out1, 12, 260, 1, 0, 260);
+  sort_rows<f32, true>(run, in0, out0, out1, 12, 260, 1, 260);
 }
 
 static AOTI_NOINLINE void k_ascending(const Run &run, const f32 *in0, f32 *out0, i64 *out1) {
   (void)run;
-  sort_rows<f32, false>(run, in0, out0, out1, 12, 260, 1, 0, 260);
+  sort_rows<f32, false>(run, in0, out0, out1, 12, 260, 1, 260);
 }
 
 static AOTI_NOINLINE void k_found(const Run &run, const f32 *in0, const f32 *in1, i64 *out0) {

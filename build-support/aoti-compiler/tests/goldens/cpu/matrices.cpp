@@ -87,41 +87,6 @@ static AOTI_NOINLINE void k_e(const Run &run, const f32 *in0, f32 *out0, f32 *ou
   matrices<linalg::Eig>(run, run.scratch, 384, s0, 4, 4, in0, out0, out1);
 }
 
-static AOTI_NOINLINE void k_seventh(const Run &run, i64 *out0) {
-  (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 3;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = broadcast(Full<1>{}, i64(7));
-      const auto stage0_v0 = spread(lanes, stage0_t0);
-      store(lanes, out0 + i0, stage0_v0);
-    });
-  });
-}
-
-static AOTI_NOINLINE void k_at(const Run &run, const f32 *in0, const i64 *in1, i64 *out0) {
-  (void)run;
-  matrices<linalg::Select>(run, run.scratch, 2432, 3, 1, 300, in0, in1, out0);
-}
-
-static AOTI_NOINLINE void k_whole(const Run &run, const f32 *in0, f32 *out0) {
-  (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 900;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = floor(stage0_t0);
-      store(lanes, out0 + i1, stage0_t1);
-    });
-  });
-}
-
 static AOTI_NOINLINE void k_across(const Run &run, const f32 *in0, f32 *out0) {
   (void)run;
   parallel(run, 24, loop_grain(run, 16384, 40), [&](i64 begin, i64 end, i64 worker) {
@@ -205,28 +170,24 @@ extern "C" int32_t AOTI_LEVEL_NAME(aoti_matrices_run)(const Run &run) {
   i64 s0 = run.symbols[0];
   call(run, 0, k_turned, input<f32>(run, 0), arena<f32>(run, 64 * s0), s0);
   call(run, 1, k_square, arena<f32>(run, 64 * s0), input<f32>(run, 0), arena<f32>(run, 0), s0);
-  call(run, 2, k_lu, input<f32>(run, 0), output<f32>(run, 10), output<i64>(run, 11), arena<i64>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), s0);
-  call(run, 3, k_l, arena<f32>(run, 0), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), output<i64>(run, 12), s0);
-  call(run, 4, k_y, arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), arena<f32>(run, 64 * s0), output<f32>(run, 13), s0);
+  call(run, 2, k_lu, input<f32>(run, 0), output<f32>(run, 8), output<i64>(run, 9), arena<i64>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), s0);
+  call(run, 3, k_l, arena<f32>(run, 0), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), output<i64>(run, 10), s0);
+  call(run, 4, k_y, arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), arena<f32>(run, 64 * s0), output<f32>(run, 11), s0);
   call(run, 5, k_packed, input<f32>(run, 0), arena<f32>(run, 64 * s0), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), s0);
-  call(run, 6, k_q, arena<f32>(run, 64 * s0), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), output<f32>(run, 14), s0);
-  call(run, 7, k_w, arena<f32>(run, 0), output<f32>(run, 15), arena<f32>(run, 64 * s0), s0);
-  call(run, 8, k_left, input<f32>(run, 0), arena<f32>(run, 64 * s0), output<f32>(run, 16), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), s0);
-  call(run, 9, k_e, arena<f32>(run, 0), output<f32>(run, 17), arena<f32>(run, 64 * s0), s0);
-  call(run, 10, k_seventh, arena<i64>(run, 0));
-  call(run, 11, k_at, input<f32>(run, 2), arena<i64>(run, 0), output<i64>(run, 0));
-  call(run, 12, k_whole, input<f32>(run, 2), arena<f32>(run, 64));
-  call(run, 13, k_at, arena<f32>(run, 64), arena<i64>(run, 0), output<i64>(run, 1));
-  call(run, 14, k_across, input<f32>(run, 1), arena<f32>(run, 1152));
-  call(run, 15, k_normal, arena<f32>(run, 1152), input<f32>(run, 1), arena<f32>(run, 0));
-  call(run, 16, k_wide_lu, input<f32>(run, 1), output<f32>(run, 2), output<i64>(run, 3), arena<i64>(run, 3072));
-  call(run, 17, k_wide_l, arena<f32>(run, 0), output<f32>(run, 4), arena<i64>(run, 3072));
-  call(run, 18, k_wide_y, output<f32>(run, 4), arena<f32>(run, 1152), output<f32>(run, 5));
-  call(run, 19, k_wide_packed, input<f32>(run, 1), arena<f32>(run, 1152), arena<f32>(run, 3072));
-  call(run, 20, k_wide_q, arena<f32>(run, 1152), arena<f32>(run, 3072), output<f32>(run, 6));
-  call(run, 21, k_wide_w, arena<f32>(run, 0), output<f32>(run, 7), arena<f32>(run, 1152));
-  call(run, 22, k_wide_left, input<f32>(run, 1), arena<f32>(run, 1152), output<f32>(run, 8), arena<f32>(run, 3072));
-  call(run, 23, k_wide_e, arena<f32>(run, 0), output<f32>(run, 9), arena<f32>(run, 1152));
+  call(run, 6, k_q, arena<f32>(run, 64 * s0), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), output<f32>(run, 12), s0);
+  call(run, 7, k_w, arena<f32>(run, 0), output<f32>(run, 13), arena<f32>(run, 64 * s0), s0);
+  call(run, 8, k_left, input<f32>(run, 0), arena<f32>(run, 64 * s0), output<f32>(run, 14), arena<f32>(run, 64 * s0 + 64 * floor_div(3 * s0 + 1, 2)), s0);
+  call(run, 9, k_e, arena<f32>(run, 0), output<f32>(run, 15), arena<f32>(run, 64 * s0), s0);
+  call(run, 10, k_across, input<f32>(run, 1), arena<f32>(run, 1152));
+  call(run, 11, k_normal, arena<f32>(run, 1152), input<f32>(run, 1), arena<f32>(run, 0));
+  call(run, 12, k_wide_lu, input<f32>(run, 1), output<f32>(run, 0), output<i64>(run, 1), arena<i64>(run, 3072));
+  call(run, 13, k_wide_l, arena<f32>(run, 0), output<f32>(run, 2), arena<i64>(run, 3072));
+  call(run, 14, k_wide_y, output<f32>(run, 2), arena<f32>(run, 1152), output<f32>(run, 3));
+  call(run, 15, k_wide_packed, input<f32>(run, 1), arena<f32>(run, 1152), arena<f32>(run, 3072));
+  call(run, 16, k_wide_q, arena<f32>(run, 1152), arena<f32>(run, 3072), output<f32>(run, 4));
+  call(run, 17, k_wide_w, arena<f32>(run, 0), output<f32>(run, 5), arena<f32>(run, 1152));
+  call(run, 18, k_wide_left, input<f32>(run, 1), arena<f32>(run, 1152), output<f32>(run, 6), arena<f32>(run, 3072));
+  call(run, 19, k_wide_e, arena<f32>(run, 0), output<f32>(run, 7), arena<f32>(run, 1152));
   return 0;
 }
 
@@ -239,7 +200,6 @@ extern "C" int64_t AOTI_LEVEL_NAME(aoti_matrices_scratch)(const int64_t *symbols
   bytes = max_i64(bytes, threads * (576));
   bytes = max_i64(bytes, threads * (1280));
   bytes = max_i64(bytes, threads * (1536));
-  bytes = max_i64(bytes, threads * (2432));
   bytes = max_i64(bytes, threads * (2560));
   bytes = max_i64(bytes, threads * (4864));
   return bytes;

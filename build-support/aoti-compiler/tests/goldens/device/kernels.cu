@@ -44,8 +44,7 @@ AOTI_KERNEL(256) k_half(Run run, const f16 *in0, f16 *__restrict__ out0) {
       const auto stage0_t0 = load(lanes, in0 + i1);
       const auto stage0_t1 = stage0_t0;
       const auto stage0_t2 = sigmoid(stage0_t1);
-      const auto stage0_t3 = cast<f16>(stage0_t2);
-      store(lanes, out0 + i1, stage0_t3);
+      store(lanes, out0 + i1, stage0_t2);
     });
   }
   let_next_kernel_come();

@@ -10,7 +10,6 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24 * s0;
-  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 6;
     const i32 i0 = (unit / steps) / (4);
@@ -34,7 +33,6 @@ AOTI_KERNEL(256) k_square(Run run, const f32 *in0, const f32 *in1, f32 *__restri
   begin_kernel();
   const i32 m = 4, n = 4, k = 6;
   const i32 across = ceil_div(n, 256), down = ceil_div(m, 4);
-  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (s0); unit += i32(block_count())) {
     const i32 column0 = unit % across * 256, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -117,61 +115,12 @@ AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *in0, f32 *__restrict__ ou
 }
 AOTI_KERNEL_END(k_e)
 
-AOTI_KERNEL(256) k_seventh(Run run, i64 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  constexpr Team<1, 256, false> team{};
-  const i32 units = 3;
-  AOTI_UNROLL_TIMES(1)
-  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
-    const i32 i0 = unit * 1;
-    with_lanes<1>(i0, i32(3), [&](auto lanes) {
-      constexpr Slot<0> slot{};
-      (void)slot;
-      const auto stage0_t0 = broadcast(Full<1>{}, i64(7));
-      const auto stage0_v0 = spread(lanes, stage0_t0);
-      store(lanes, out0 + i0, stage0_v0);
-    });
-  }
-}
-AOTI_KERNEL_END(k_seventh)
-
-AOTI_KERNEL(64) k_at(Run run, char *scratch, const f32 *in0, const i64 *in1, i64 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  matrices_of_blocks<linalg::Select>(run, scratch, 2432, 3, 1, 300, in0, in1, out0);
-}
-AOTI_KERNEL_END(k_at)
-
-AOTI_KERNEL(256) k_whole(Run run, const f32 *in0, f32 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  constexpr Team<1, 256, false> team{};
-  const i32 units = 900;
-  AOTI_UNROLL_TIMES(1)
-  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
-    const i32 i1 = unit * 1;
-    with_lanes<1>(i1, i32(900), [&](auto lanes) {
-      constexpr Slot<0> slot{};
-      (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = floor(stage0_t0);
-      store(lanes, out0 + i1, stage0_t1);
-    });
-  }
-}
-AOTI_KERNEL_END(k_whole)
-
 AOTI_KERNEL(256) k_across(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 480;
-  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 20;
     const i32 i0 = (unit / steps) / (12);
@@ -195,7 +144,6 @@ AOTI_KERNEL(256) k_normal(Run run, const f32 *in0, const f32 *in1, f32 *__restri
   begin_kernel();
   const i32 m = 12, n = 12, k = 20;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
-  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (2); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;

@@ -3,6 +3,8 @@
 #include "aoti/rows.h"
 #include "aoti/gpu/scan.h"
 #include "aoti/gpu/sort.h"
+#include "aoti/nth_element.h"
+#include "aoti/gpu/nth_element.h"
 
 using namespace aoti;
 
@@ -81,10 +83,18 @@ AOTI_KERNEL_END(k_short)
 AOTI_KERNEL(1024) k_only(Run run, const f16 *in0, f16 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  select_rows<1024, f16, false>(in0, out0, out1, 300, 20, 1, 10);
+  nth_elements<1024, f16, false>(in0, 10, out0, out1, nullptr, 300, 20, 1);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_only)
+
+AOTI_KERNEL(1024) k_nth(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  nth_elements<1024, f32, true>(in0, in1, out0, out1, scratch, 2, 9000, 1);
+}
+AOTI_KERNEL_END(k_nth)
 
 AOTI_KERNEL(256) k_map_map(Run run, const bf16 *in0, f32 *__restrict__ out0) {
   (void)run;
@@ -328,8 +338,7 @@ AOTI_KERNEL(256) k_running(Run run, const f32 *in0, const bool *in1, const f32 *
       const auto stage0_t17 = select(stage0_v12, stage0_t13, stage0_t16);
       const auto stage0_t18 = inside(iota(lanes, i0), 39996);
       const auto stage0_t19 = select(stage0_t18, stage0_t10, stage0_t17);
-      const auto stage0_t20 = cast<bf16>(stage0_t19);
-      store(lanes, out0 + i0, stage0_t20);
+      store(lanes, out0 + i0, stage0_t19);
     });
   }
   let_next_kernel_come();

@@ -148,20 +148,17 @@ AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *in0, const f8e5m2 *in1, f32 *__re
       const auto stage0_t2 = load(lanes, in1 + i1);
       const auto stage0_t3 = stage0_t2;
       const auto stage0_t4 = stage0_t1 * stage0_t3;
-      const auto stage0_t5 = cast<f8e4m3fn>(stage0_t4);
-      const auto stage0_t6 = cast<f8e5m2>(stage0_t4);
       const auto stage0_t7 = cast<f8e4m3fnuz>(stage0_t4);
-      const auto stage0_t8 = cast<f8e5m2fnuz>(stage0_t4);
       const auto stage0_t9 = cast<f8e8m0fnu>(stage0_t4);
       const auto stage0_t10 = stage0_t7;
       const auto stage0_t11 = stage0_t9;
       const auto stage0_t12 = stage0_t10 * stage0_t11;
       store(lanes, out0 + i1, stage0_t1);
-      store(lanes, out1 + i1, stage0_t5);
-      store(lanes, out2 + i1, stage0_t6);
-      store(lanes, out3 + i1, stage0_t7);
-      store(lanes, out4 + i1, stage0_t8);
-      store(lanes, out5 + i1, stage0_t9);
+      store(lanes, out1 + i1, stage0_t4);
+      store(lanes, out2 + i1, stage0_t4);
+      store(lanes, out3 + i1, stage0_t4);
+      store(lanes, out4 + i1, stage0_t4);
+      store(lanes, out5 + i1, stage0_t4);
       store(lanes, out6 + i1, stage0_t12);
     });
   }
@@ -204,9 +201,8 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restr
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          const auto t1 = cast<f8e4m3fn>(t0);
           store(lanes, whole_lanes(lanes, out0 + (12 * i0 + i1)), t0);
-          store(lanes, whole_lanes(lanes, out1 + (12 * i0 + i1)), t1);
+          store(lanes, whole_lanes(lanes, out1 + (12 * i0 + i1)), t0);
         });
   }
   let_next_kernel_come();
