@@ -25,6 +25,12 @@ AOTI_INLINE void copy_ahead(u32 to, const void *from) {
   __asm__ volatile("{ .reg .u64 t; cvta.to.global.u64 t, %1; cp.async.cg.shared.global [%0], [t], 16; }" ::"r"(to), "l"(from)
                    : "memory");
 }
+// A word, or so many bytes of one and zeros.
+AOTI_INLINE void copy_word_ahead(u32 to, const void *from, int bytes) {
+  __asm__ volatile("{ .reg .u64 t; cvta.to.global.u64 t, %1; cp.async.ca.shared.global [%0], [t], 4, %2; }" ::"r"(to), "l"(from),
+                   "r"(bytes)
+                   : "memory");
+}
 AOTI_INLINE void commit_copies() { __asm__ volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> AOTI_INLINE void wait_for_copies() { __asm__ volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
 #endif

@@ -36,7 +36,7 @@ struct Copies {
   struct {
     u32 to;
     const void *from;
-    int bytes;
+    int bytes, size;
   } at[512];
   int count, closed[64], groups;
   unsigned block;
@@ -47,12 +47,12 @@ inline Copies &copies() {
   if (own.block != state().begun) own.block = state().begun, own.count = own.groups = 0;
   return own;
 }
-inline void copy_later(u32 to, const void *from, int bytes) {
+inline void copy_later(u32 to, const void *from, int bytes, int size) {
   Copies &own = copies();
-  check_aligned(shared_place_of(to), 16, "a copy ends");
-  if (bytes > 0) check_aligned(from, 16, "a copy begins");
+  check_aligned(shared_place_of(to), size, "a copy ends");
+  if (bytes > 0) check_aligned(from, size, "a copy begins");
   if (own.count == 512) abort();
-  own.at[own.count++] = {to, from, bytes};
+  own.at[own.count++] = {to, from, bytes, size};
 }
 inline void close_group() {
   Copies &own = copies();
@@ -67,7 +67,7 @@ inline void finish_groups(int left) {
   const int count = own.closed[done - 1];
   for (int i = 0; i < count; ++i) {
     char *const to = shared_place_of(own.at[i].to);
-    memset(to, 0, 16);
+    memset(to, 0, size_t(own.at[i].size));
     memcpy(to, own.at[i].from, size_t(own.at[i].bytes));
   }
   memmove(own.at, own.at + count, size_t(own.count - count) * sizeof own.at[0]);
@@ -122,8 +122,9 @@ inline u32 load_word(u32 address) {
 }
 
 #define AOTI_COPIES 1
-inline void copy_ahead(u32 to, const void *from, int bytes) { units::copy_later(to, from, bytes); }
-inline void copy_ahead(u32 to, const void *from) { units::copy_later(to, from, 16); }
+inline void copy_ahead(u32 to, const void *from, int bytes) { units::copy_later(to, from, bytes, 16); }
+inline void copy_ahead(u32 to, const void *from) { units::copy_later(to, from, 16, 16); }
+inline void copy_word_ahead(u32 to, const void *from, int bytes) { units::copy_later(to, from, bytes, 4); }
 inline void commit_copies() { units::close_group(); }
 template <int N> inline void wait_for_copies() { units::finish_groups(N); }
 

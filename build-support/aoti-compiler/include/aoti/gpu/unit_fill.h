@@ -80,7 +80,7 @@ template <int Outers, int Threads, int Depth, class Source, class I> struct Unit
   AOTI_INLINE void copy(const Source &source, u32 piece, I depth0, I depths) {
     if constexpr (kStrided)
       copy_steps(source, piece, depth0, depths);
-    else
+    else if constexpr (Source::kCopied)
       copy_found(source, piece, depth0, depths);
   }
   AOTI_INLINE void copy_found(const Source &source, u32 piece, I depth0, I depths) {
@@ -113,7 +113,28 @@ template <int Outers, int Threads, int Depth, class Source, class I> struct Unit
     }
     next += ahead;
   }
-  // The same by way of registers.
+  // Of a strided operand of halves, whose lines of the contiguous axis begin at multiples of a word: neighbours by neighbouring
+  // threads.
+  AOTI_INLINE void copy_words(const Source &source, u32 piece, I depth0, I depths) {
+    constexpr int N = 4 / int(sizeof(T)), line = (kByOuter ? Outers : Depth) / N;
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < kOwn * 4; ++i) {
+      const int number = thread_index() + i * Threads, near = number % line * N, far = number / line;
+      const int outer = kByOuter ? near : far, depth = kByOuter ? far : near;
+      const I o = outers - outer0 - outer, d = depths - depth0 - depth, left = o > 0 && d > 0 ? (kByOuter ? o : d) : I(0);
+      const int bytes = left >= N ? 4 : int(left) * int(sizeof(T));
+      const T *const from = bytes ? source.element(I(outer0 + outer), I(depth0 + depth)) : source.pointer;
+      copy_word_ahead(piece + offset(outer, depth) + u32(near % kLanes * int(sizeof(T))), from, bytes);
+    }
+  }
+  // Brings a piece that is no sixteen aligned bytes of a thread.
+  template <class Entries>
+  AOTI_INLINE void bring(const Source &source, char *piece, const Entries &table, int number_of, I depth0, I depths) {
+    if constexpr (kStrided && sizeof(T) == 2)
+      if (source.template is_aligned<4 / int(sizeof(T))>()) return copy_words(source, shared_address(piece), depth0, depths);
+    read(source, piece, table, number_of, depth0, depths);
+  }
+  // By way of registers, whatever the operand is.
   template <class Entries>
   AOTI_INLINE void read(const Source &source, char *piece, const Entries &table, int number_of, I depth0, I depths) {
     // Several pieces are read before the first is stored.

@@ -130,6 +130,9 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
                               I n, I k, const A &a, const B &b) {
   constexpr int kDepth = FillA::kDepth, kPieceBytes = FillA::kBytes + FillB::kBytes;
   const u32 ring_address = shared_address(ring);
+  // Where one is not aligned, the other may be.
+  const bool copied_a = A::kCopied && (Copied || a.template is_aligned<FillA::kLanes>());
+  const bool copied_b = B::kCopied && (Copied || b.template is_aligned<FillB::kLanes>());
   FillA fill_a;
   FillB fill_b;
   fill_a.start(a, row0, m, first);
@@ -138,17 +141,17 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
     table_a.fill(a, step, I(step) * kDepth, k);
     table_b.fill(b, step, I(step) * kDepth, k);
   };
-  auto fetch = [&](int step) {
+  auto fetch = [&](int step) __attribute__((always_inline)) {
     if (step < end) {
       const int at = step % kRing * kPieceBytes;
-      if constexpr (Copied && A::kCopied)
+      if (copied_a)
         fill_a.copy(a, ring_address + u32(at), I(step) * kDepth, k);
       else
-        fill_a.read(a, ring + at, table_a, step, I(step) * kDepth, k);
-      if constexpr (Copied && B::kCopied)
+        fill_a.bring(a, ring + at, table_a, step, I(step) * kDepth, k);
+      if (copied_b)
         fill_b.copy(b, ring_address + u32(at + FillA::kBytes), I(step) * kDepth, k);
       else
-        fill_b.read(b, ring + at + FillA::kBytes, table_b, step, I(step) * kDepth, k);
+        fill_b.bring(b, ring + at + FillA::kBytes, table_b, step, I(step) * kDepth, k);
     }
     commit_copies();
   };

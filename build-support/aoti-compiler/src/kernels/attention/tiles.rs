@@ -40,7 +40,7 @@ const APART: i64 = 48 * 1024;
 const MANY_BLOCKS: i64 = 256;
 /// The part of the cache that keys and values may fill, the rest being for queries and results; a half is as good on an H200.
 const CACHE_PART: i64 = 3;
-/// Heads up to this width leave room in registers for twice the queries.
+/// Heads up to this width leave room in registers for more queries.
 const NARROW: i64 = 128;
 
 /// How the tiles of one attention are launched: a block for each tile of queries, or as many as share its keys.
@@ -152,11 +152,12 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             return fitting;
         }
     }
-    // Twice the queries where registers hold them; first where that keeps the device busy.
-    let rows: &[i64] = match (widest <= NARROW, blocks(32) >= MANY_BLOCKS) {
-        (true, true) => &[32, 16],
-        (true, false) => &[16, 32],
-        (false, _) => &[16],
+    // More queries where registers hold them; first the most that keep the device busy.
+    let rows: &[i64] = match (widest <= NARROW, blocks(64) >= MANY_BLOCKS, blocks(32) >= MANY_BLOCKS) {
+        (true, true, _) => &[64, 32, 16],
+        (true, false, true) => &[32, 16, 64],
+        (true, false, false) => &[16, 32],
+        (false, ..) => &[16],
     };
     let (by, threads) = (MathPath::Simt, THREADS);
     let shared = |rows: i64| shared_by_threads(rows, width, columns);
