@@ -64,9 +64,29 @@ pub(super) fn sort(x: &Tensor, axis: usize, runs: &Runs) -> (Tensor, Vec<i64>) {
     (Tensor::new(x.dtype(), sizes, values).expect("as many as were counted"), places)
 }
 
-/// The elements of a tensor of ranks.
+/// Stable sort of whole rows along an axis, or the first of it: values and indices.
+pub(super) fn sort_whole(x: &Tensor, axis: usize, kept: Option<i64>, descending: bool) -> Vec<Tensor> {
+    let kept = kept.and_then(|kept| usize::try_from(kept).ok()).unwrap_or(usize::MAX);
+    let (values, places) = sort(x, axis, &Runs { length: usize::MAX, kept, descending });
+    let sizes = values.sizes().to_vec();
+    vec![values, Tensor::from_i64(&sizes, &places)]
+}
+
+/// What a tensor of ranks holds.
 pub(super) fn ranks(tensor: &Tensor) -> Result<Vec<i64>, EvalError> {
     tensor.to_i64().ok_or_else(|| EvalError::Malformed("ranks are integers".to_owned()))
+}
+
+/// The elements of a tensor of ranks: values and indices.
+pub(super) fn nth_elements(
+    x: &Tensor,
+    of_rows: &Tensor,
+    axis: usize,
+    ties: Ties,
+) -> Result<Vec<Tensor>, EvalError> {
+    let (values, places) = nth_element(x, &ranks(of_rows)?, axis, ties);
+    let sizes = values.sizes().to_vec();
+    Ok(vec![values, Tensor::from_i64(&sizes, &places)])
 }
 
 /// The element of a rank in each row along an axis: values, and where in the row they were.

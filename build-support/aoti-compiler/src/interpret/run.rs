@@ -251,17 +251,10 @@ impl Run<'_> {
                 return Ok([Some(values), indices].into_iter().flatten().collect());
             }
             Op::Sort { axis, descending, kept } => {
-                let kept = kept.and_then(|kept| usize::try_from(kept).ok()).unwrap_or(usize::MAX);
-                let runs = order::Runs { length: usize::MAX, kept, descending: *descending };
-                let (values, places) = order::sort(operand(0)?, *axis, &runs);
-                let sizes = values.sizes().to_vec();
-                return Ok(vec![values, Tensor::from_i64(&sizes, &places)]);
+                return Ok(order::sort_whole(operand(0)?, *axis, *kept, *descending));
             }
             Op::NthElement { axis, ties } => {
-                let ranks = order::ranks(operand(1)?)?;
-                let (values, places) = order::nth_element(operand(0)?, &ranks, *axis, *ties);
-                let sizes = values.sizes().to_vec();
-                return Ok(vec![values, Tensor::from_i64(&sizes, &places)]);
+                return order::nth_elements(operand(0)?, operand(1)?, *axis, *ties);
             }
             Op::SearchSorted { right } => order::search_sorted(operand(0)?, operand(1)?, *right)?,
             Op::Routine(routine) => {
