@@ -31,12 +31,16 @@ mod integers;
 mod places;
 #[path = "device/quantised.rs"]
 mod quantised;
+#[path = "device/reductions.rs"]
+mod reductions;
 #[path = "device/repeated.rs"]
 mod repeated;
 #[path = "device/rows.rs"]
 mod rows;
 #[path = "device/scatters.rs"]
 mod scatters;
+#[path = "device/units.rs"]
+mod units;
 #[path = "device/windows.rs"]
 mod windows;
 
@@ -353,22 +357,6 @@ fn other_answers_agree_with_the_evaluator() {
     let in_registers = |bundle: &SourceBundle| kernels(bundle).matches("OwnRow<").count();
     assert!(in_registers(&otherwise) < in_registers(&first), "{}", kernels(&first));
     [NVIDIA, GFX9].into_iter().for_each(|machine| emulated(OTHERWISE, &text, machine));
-}
-
-#[test]
-fn tiles_on_matrix_units_agree_with_the_evaluator() {
-    let text = source("units");
-    let mut tiles = BTreeSet::new();
-    for name in ON_UNITS.iter().chain(&ON_ROUNDED_UNITS) {
-        let bundle = compiled_text(name, text.clone(), NVIDIA.architecture);
-        let calls = kernels(&bundle).split("contract_units<").skip(1);
-        tiles.extend(calls.filter_map(|call| Some(call.split_once('>')?.0.to_owned())));
-        emulated(name, &text, NVIDIA);
-    }
-    for (element, least) in [("f16", 2), ("bf16", 2), ("f32", 2), ("Tf32", 1)] {
-        let of_type = tiles.iter().filter(|tile| tile.split(',').next() == Some(element));
-        assert!(of_type.count() >= least, "{element}: {tiles:?}");
-    }
 }
 
 #[test]

@@ -163,6 +163,7 @@ impl Printer<'_> {
             positions: None,
             whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: false,
+            given: None,
         }
     }
 
