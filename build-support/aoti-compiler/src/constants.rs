@@ -86,6 +86,9 @@ pub(crate) const RANKED: i64 = 32;
 /// `kSortTile` of `gpu/scatter.h`.
 pub(crate) const SORT_TILE: i64 = 2048;
 
+/// `kTileSide` of `gpu/simt.h`.
+pub(crate) const TILE_SIDE: i64 = 32;
+
 /// `kSkinnyColumns` of `gpu/skinny.h`.
 pub(crate) const SKINNY_COLUMNS: i64 = 16;
 

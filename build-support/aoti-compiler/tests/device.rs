@@ -31,6 +31,8 @@ mod integers;
 mod places;
 #[path = "device/quantised.rs"]
 mod quantised;
+#[path = "device/reductions.rs"]
+mod reductions;
 #[path = "device/repeated.rs"]
 mod repeated;
 #[path = "device/rows.rs"]

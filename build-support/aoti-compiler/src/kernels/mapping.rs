@@ -1,6 +1,7 @@
 //! How the positions of a kernel are laid over a machine: the types. `mapped.rs` decides them.
 
 pub use super::gemm::math_path::MathPath;
+use crate::constants;
 use crate::dtype::DType;
 use crate::loops::{Access, Axis, BufferId, Nest, Program, Stage};
 use crate::symbolic::{Expr, NoRanges};
@@ -173,8 +174,8 @@ pub struct Teams {
     pub along: Along,
     /// Consecutive elements that a thread takes at once.
     pub lanes: i64,
-    /// An outer axis other than the last that the lanes follow instead, because something is read along it: a block then
-    /// has a tile of both axes, and reads and writes whole memory transactions.
+    /// An outer axis other than the last along which something is read: a block then has a tile of both axes, part of which goes
+    /// through shared memory, and reads and writes whole memory transactions.
     pub turned: Option<usize>,
     /// The type of index expressions.
     pub index: IndexWidth,
@@ -246,8 +247,7 @@ impl Teams {
         let free: Vec<&Axis> = self.free_axes(nest).collect();
         if let (Some(turned), Some(last)) = (self.turned, nest.axes.len().checked_sub(1)) {
             let tiles = nest.axes.iter().enumerate().map(|(k, axis)| match k {
-                _ if k == last => axis.extent.ceil_div(&Expr::int(Teams::TILE), &NoRanges),
-                _ if k == turned => axis.extent.ceil_div(&Expr::int(self.tile_height()), &NoRanges),
+                _ if k == last || k == turned => axis.extent.ceil_div(&Expr::int(Teams::TILE), &NoRanges),
                 _ => axis.extent.clone(),
             });
             return Expr::product(&tiles.collect::<Vec<_>>());
@@ -262,13 +262,11 @@ impl Teams {
         }
     }
 
-    /// Positions of the last axis in a tile of two axes.
-    pub const TILE: i64 = 32;
+    /// Positions of each axis in a tile of two axes.
+    pub const TILE: i64 = constants::TILE_SIDE;
 
-    /// Positions of the other axis in a tile of two axes.
-    pub fn tile_height(&self) -> i64 {
-        self.places / Teams::TILE * self.lanes
-    }
+    /// Such tiles in shared memory at most.
+    pub const STAGED: usize = 4;
 
     /// Units that a block takes at a time.
     pub fn per_block(&self) -> i64 {

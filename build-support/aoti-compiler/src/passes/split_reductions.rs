@@ -26,6 +26,9 @@ pub(crate) const PARTS: &str = "parts";
 /// splitting it is worth measuring; and how many times more or fewer parts are.
 const CLOSE: i64 = 4;
 
+/// How many times shorter sums across rows are that are split although something else reads what they add up.
+const CROSSWISE: i64 = 16;
+
 /// Splits long sums for a target.
 pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions) -> Graph {
     let splits = target.splits();
@@ -42,7 +45,9 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
                 {
                     sum.kind = Kind::Squares(squares);
                 }
-                let apart = splits.shared.is_some_and(|long| sum.is_typical && sum.inner >= long);
+                // Rows stay near the threads that share one; of columns there is nothing to keep.
+                let long = splits.shared.map(|long| if sum.is_of_rows { long } else { long / CROSSWISE });
+                let apart = long.is_some_and(|long| sum.is_typical && sum.inner >= long);
                 (!is_shared || apart).then_some(sum)
             } else if node.op == Op::MatMul {
                 product(rewriter, node, splits.products.as_ref()?)
@@ -71,6 +76,8 @@ struct Sum {
     results: i64,
     /// What one result adds up.
     inner: i64,
+    /// Whether neighbours in memory are added up.
+    is_of_rows: bool,
     /// Whether it is split without a record.
     is_typical: bool,
     /// As many parts as keep the device busy, and as many as are long enough.
@@ -235,6 +242,7 @@ fn reduction(
         work: Cost::of(WorkKind::Access, elements as f64),
         results,
         inner,
+        is_of_rows: by_row,
         is_typical: elements >= splits.elements && busy >= splits.fewest,
         busy,
         long: inner.checked_mul(own)? / splits.part,
@@ -289,6 +297,7 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &SplitKPolicy) -> Option<Su
         work: Cost::of(WorkKind::VectorFma, products as f64),
         results,
         inner: *depth,
+        is_of_rows: true,
         is_typical: products >= splits.products && units < splits.enough,
         busy: splits.units / units,
         long: depth / splits.depth,

@@ -4,7 +4,7 @@
 use super::rewrite::{everywhere, rewrite};
 use crate::graph::{BinaryOp, Builder, Graph, Op, ShapeError, ValueId};
 use crate::symbolic::Expr;
-use crate::target::Target;
+use crate::target::{JoinedAxes, Target};
 
 /// Rows, columns and depth of such a matrix at most.
 const SIDE: i64 = 4;
@@ -13,7 +13,7 @@ const MATRICES: i64 = 16;
 
 /// Makes sums of few products of batches of tiny matrices.
 pub fn tiny_products(graph: Graph, target: &Target) -> Graph {
-    if !target.fills_lanes() {
+    if target.joined_axes() != JoinedAxes::Short {
         return graph;
     }
     everywhere(graph, &mut |graph, ranges| {

@@ -181,55 +181,6 @@ pub(super) fn merge_axes(nest: &mut Nest, ranges: &dyn Ranges) {
     }
 }
 
-/// Elements of an axis that leave most lanes of any vector empty.
-const SHORT: i64 = 4;
-
-/// Joins the last axis of an element-wise nest with those before it while it is too short for lanes and results lie side by side.
-pub(super) fn fill_lanes(nest: &mut Nest, ranges: &dyn Ranges) {
-    let is_flat = |nest: &Nest| !nest.serial && nest.stages.iter().all(|stage| stage.axes.is_empty());
-    while let [.., a, b] = &nest.axes[..] {
-        let is_short = b.extent.as_int().is_some_and(|extent| (2..=SHORT).contains(&extent));
-        let effects = nest.stages.iter().flat_map(|stage| &stage.effects);
-        let mut stores = effects.filter_map(|effect| match effect {
-            Effect::Store { access, .. } => Some(access),
-            Effect::Accumulate { .. } => None,
-        });
-        let is_whole = |access: &Access| access.is_direct() && expr_joins(&access.offset, a, b);
-        if !is_short || !is_flat(nest) || !stores.all(is_whole) {
-            return;
-        }
-        join_apart(nest, ranges);
-    }
-}
-
-/// Makes the last two axes one, of which the position in each is a quotient and a remainder where they are not walked like one.
-fn join_apart(nest: &mut Nest, ranges: &dyn Ranges) {
-    let (Some(b), Some(a)) = (nest.axes.pop(), nest.axes.pop()) else { return };
-    let joined = Axis { symbol: a.symbol, extent: &a.extent * &b.extent };
-    let position = Expr::sym(joined.symbol);
-    let like_one = BTreeMap::from([(a.symbol, Expr::int(0)), (b.symbol, position.clone())]);
-    let apart = BTreeMap::from([
-        (a.symbol, position.floor_div_in(&b.extent, ranges)),
-        (b.symbol, position.modulo_in(&b.extent, ranges)),
-    ]);
-    nest.axes.push(joined);
-    for stage in &mut nest.stages {
-        for typed in &mut stage.terms {
-            let offset =
-                if let Term::Load { access, .. } = &typed.term { Some(&access.offset) } else { None };
-            let is_one = typed.term.exprs().into_iter().chain(offset).all(|expr| expr_joins(expr, &a, &b));
-            let map = if is_one { &like_one } else { &apart };
-            typed.term.substitute(&|symbol| map.get(&symbol).cloned(), ranges);
-        }
-        for effect in &mut stage.effects {
-            if let Effect::Store { access, .. } = effect {
-                access.substitute(&|symbol| like_one.get(&symbol).cloned(), ranges);
-            }
-        }
-        clear_coords(stage);
-    }
-}
-
 /// Whether every access of a stage moves along `a` as far as along all of `b`.
 fn joins(stage: &Stage, a: &Axis, b: &Axis) -> bool {
     let mentions = |expr: &Expr| expr.mentions(a.symbol) || expr.mentions(b.symbol);
@@ -258,7 +209,7 @@ fn positions_join(nest: &Nest, a: &Axis, b: &Axis) -> bool {
         .all(|expr| expr_joins(expr, a, b))
 }
 
-fn expr_joins(expr: &Expr, a: &Axis, b: &Axis) -> bool {
+pub(super) fn expr_joins(expr: &Expr, a: &Axis, b: &Axis) -> bool {
     let Some((a_step, rest)) = expr.affine_in(a.symbol) else { return false };
     let Some((b_step, _)) = rest.affine_in(b.symbol) else { return false };
     !a_step.mentions(b.symbol) && a_step == &b_step * &b.extent
@@ -295,7 +246,7 @@ fn join(nest: &mut Nest, stage: Option<usize>, position: usize, ranges: &dyn Ran
     }
 }
 
-fn clear_coords(stage: &mut Stage) {
+pub(super) fn clear_coords(stage: &mut Stage) {
     let clear = |access: &mut Access| access.coords.clear();
     for typed in &mut stage.terms {
         if let Term::Load { access, .. } = &mut typed.term {

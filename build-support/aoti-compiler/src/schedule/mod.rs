@@ -11,6 +11,7 @@ mod dead_stores;
 mod fuse;
 pub mod fusion_choice;
 pub mod implementations;
+mod joined_axes;
 pub mod memory;
 mod merge;
 mod non_empty;
@@ -204,9 +205,7 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decis
         program.number_kernels();
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
-    if target.fills_lanes() {
-        each_nest(program, &mut |nest| axes::fill_lanes(nest, ranges));
-    }
+    joined_axes::join(program, target.joined_axes(), ranges);
     share_launches(program, on, questions);
     row_cache::hold_rows(program, ranges, target, questions);
     explanations

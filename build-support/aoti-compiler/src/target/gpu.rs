@@ -199,6 +199,8 @@ impl GpuTarget {
     /// Rows of a product that take no longer than reading its right operand does, where units multiply them together.
     pub const SKINNY_ROWS: i64 = 16;
 
+    /// Positions from which on there is work for every thread of a large GPU, several elements each.
+    pub const MANY_POSITIONS: i64 = 1 << 17;
     /// Depths that are multiplied at once with whole numbers of a few bits: groups of such consist of as many.
     pub const GROUP_RUN: usize = 32;
 

@@ -59,6 +59,23 @@ pub struct SplitKPolicy {
     pub units: i64,
 }
 
+/// Which last axes of element-wise loops are joined with those before them, so that lanes go on along these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JoinedAxes {
+    /// Those too short for most lanes of a vector.
+    Short,
+    /// Those that are no multiple of so many bytes, or of so many lanes if these are fewer, in loops over at least so many
+    /// positions: every other row would be out of step with wide accesses.
+    Uneven {
+        /// Bytes of an access that is wide enough.
+        bytes: i64,
+        /// Lanes that are enough.
+        lanes: i64,
+        /// Positions of the loops.
+        positions: i64,
+    },
+}
+
 /// What a model is compiled for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
@@ -216,12 +233,11 @@ impl Target {
         }
     }
 
-    /// Whether lanes along an axis too short for them are worth a quotient and a remainder, so that they go on along the axis
-    /// before it.
-    pub fn fills_lanes(&self) -> bool {
+    /// Of which element-wise loops the last axis is joined with those before it, for the price of a quotient and a remainder.
+    pub fn joined_axes(&self) -> JoinedAxes {
         match self {
-            Target::Cpu(_) => true,
-            Target::Gpu(_) => false,
+            Target::Cpu(_) => JoinedAxes::Short,
+            Target::Gpu(_) => JoinedAxes::Uneven { bytes: 8, lanes: 4, positions: GpuTarget::MANY_POSITIONS },
         }
     }
 

@@ -13,9 +13,6 @@
 
 AOTI_NAMESPACE_BEGIN
 
-// What a value is held as, W of them.
-template <class T, int W> using Held = decltype(load(Full<W>{}, (const T *)nullptr));
-
 // Takes the place of an accumulator, to be fed once.
 template <class V> struct Taken {
   V value;

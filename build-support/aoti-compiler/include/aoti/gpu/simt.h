@@ -98,40 +98,46 @@ template <int W, class I> AOTI_INLINE Tail<W> lanes_before(I i, I end) {
   return {end - i >= W ? W : end > i ? int(end - i) : 0};
 }
 
+// What a value is held as, W of them.
+template <class T, int W> using Held = decltype(load(Full<W>{}, (const T *)nullptr));
+
+// A tile of what is read along one axis and used along another. Rows are longer by one, so that neighbours of a column lie in
+// different banks.
+constexpr int kTileSide = 32;
+template <class T> struct StagedTile {
+  Held<T, 1> rows[kTileSide][kTileSide + 1];
+};
+// body(row, column) for each position of a tile; neighbouring threads have neighbouring columns.
+template <class Team, class Body> AOTI_INLINE void each_of_tile(const Team &team, const Body &body) {
+  constexpr int rows = Team::places / kTileSide;
+  AOTI_UNROLL_TIMES(4)
+  for (int step = 0; step < kTileSide / rows; ++step)
+    body(step * rows + team.place() / kTileSide, team.place() % kTileSide);
+}
+
 // --- reductions over a team ------------------------------------------------------------------------------------------
 
 // Every member's x merged, in an order that is the same in every run; every member gets the result.
 template <class Op, class Team, class X> AOTI_INLINE X all_reduce(const Team &team, X x) {
   if constexpr (Team::size == 1) return x;
-  if constexpr (Team::across) {
-    alignas(16) AOTI_SHARED char memory[Team::size * Team::places * sizeof(X)];
-    X *slots = (X *)memory;
-    slots[thread_index()] = x;
-    barrier();
-    X all = slots[team.place()];
-    for (int m = 1; m < Team::size; ++m) all = Op::merge(all, slots[m * Team::places + team.place()]);
-    barrier();
-    return all;
-  } else {
-    constexpr int width = Team::size < kWarp ? Team::size : kWarp;
-    AOTI_UNROLL_TIMES(8)
-    for (int distance = 1; distance < width; distance *= 2) {
-      X other = shuffle_xor(x, distance);
-      x = thread_index() & distance ? Op::merge(other, x) : Op::merge(x, other);
-    }
-    if constexpr (Team::size > kWarp) {
-      constexpr int warps = Team::size / kWarp;
-      alignas(16) AOTI_SHARED char memory[warps * Team::places * sizeof(X)];
-      X *slots = (X *)memory;
-      int first = team.place() * warps;
-      if (thread_index() % kWarp == 0) slots[thread_index() / kWarp] = x;
-      barrier();
-      x = slots[first];
-      for (int w = 1; w < warps; ++w) x = Op::merge(x, slots[first + w]);
-      barrier();
-    }
-    return x;
+  // Neighbouring members are so many threads apart. Those of a warp first merge what they have.
+  constexpr int apart = Team::across ? Team::places : 1, end = Team::size * apart;
+  AOTI_UNROLL_TIMES(8)
+  for (int distance = apart; distance < (end < kWarp ? end : kWarp); distance *= 2) {
+    X other = shuffle_xor(x, distance);
+    x = thread_index() & distance ? Op::merge(other, x) : Op::merge(x, other);
   }
+  if constexpr (end > kWarp) {
+    constexpr int in_warp = apart < kWarp ? kWarp / apart : 1, left = Team::size / in_warp;
+    alignas(16) AOTI_SHARED char memory[left * Team::places * sizeof(X)];
+    X *slots = (X *)memory + team.place();
+    if (team.member() % in_warp == 0) slots[team.member() / in_warp * Team::places] = x;
+    barrier();
+    x = slots[0];
+    for (int m = 1; m < left; ++m) x = Op::merge(x, slots[m * Team::places]);
+    barrier();
+  }
+  return x;
 }
 
 struct SumOf {
@@ -160,8 +166,8 @@ struct XorOf {
   template <class T, int W> static AOTI_INLINE T lanes(Vec<T, W> a) { return reduce_xor(a); }
 };
 
-// add(lanes, slot, x) for each step; `combine` once every member is through; then value() -> Vec per lane of places that
-// lie along the lanes, result() -> Vec<T, 1> over lanes and members.
+// add(lanes, slot, x) for each step; and once every member is through, either `combine`, where lanes are steps of one place,
+// whose result() -> Vec<T, 1> is over lanes and members; or `combine_lanes`, where lanes are places, which have a value() each.
 template <class Op, class T, int W> struct Accumulator {
   // Steps that follow each other do not wait for each other: they have sums of their own where lanes are not enough.
   static constexpr int kParts = W >= 8 ? 1 : 4;
@@ -173,15 +179,14 @@ template <class Op, class T, int W> struct Accumulator {
   template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
     part[S % kParts] = Op::merge(part[S % kParts], select_tail(lanes, x, Op::template neutral<T>()));
   }
-  template <class Team> AOTI_INLINE void combine(const Team &team) {
-    Vec<T, W> all = part[0];
-    if constexpr (kParts > 1) all = Op::merge(Op::merge(part[0], part[1]), Op::merge(part[2], part[3]));
-    if constexpr (Team::across || Team::size == 1) {
-      part[0] = all_reduce<Op>(team, all);
-      total = {Op::lanes(part[0])};
-    } else
-      total = all_reduce<Op>(team, Vec<T, 1>{Op::lanes(all)});
+  AOTI_INLINE Vec<T, W> all() const {
+    if constexpr (kParts == 1) return part[0];
+    return Op::merge(Op::merge(part[0], part[1]), Op::merge(part[2], part[3]));
   }
+  template <class Team> AOTI_INLINE void combine(const Team &team) {
+    total = all_reduce<Op>(team, Vec<T, 1>{Op::lanes(all())});
+  }
+  template <class Team> AOTI_INLINE void combine_lanes(const Team &team) { part[0] = all_reduce<Op>(team, all()); }
   AOTI_INLINE Vec<T, W> value() const { return part[0]; }
   AOTI_INLINE Vec<T, 1> result() const { return total; }
 };
@@ -204,11 +209,10 @@ template <int W, int Kind> struct MaskAccumulator {
     part = Merge::merge(part, select_tail(lanes, x, Kind == 1));
   }
   template <class Team> AOTI_INLINE void combine(const Team &team) {
-    if constexpr (Team::across || Team::size == 1) part = all_reduce<Merge>(team, part);
     i32 bits = Kind == 0 ? reduce_or(part.m) : Kind == 1 ? reduce_and(part.m) : reduce_xor(part.m);
-    total = Mask<1>{Vec<i32, 1>{bits}};
-    if constexpr (!Team::across && Team::size > 1) total = all_reduce<Merge>(team, total);
+    total = all_reduce<Merge>(team, Mask<1>{Vec<i32, 1>{bits}});
   }
+  template <class Team> AOTI_INLINE void combine_lanes(const Team &team) { part = all_reduce<Merge>(team, part); }
   AOTI_INLINE Mask<W> value() const { return part; }
   AOTI_INLINE Mask<1> result() const { return total; }
 };
@@ -238,8 +242,12 @@ template <class T, int W, bool Max> struct ArgAccumulator {
       return {select(better, b.best, a.best), select(better, b.position, a.position)};
     }
   };
+  // Positions rise from step to step.
   template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x, Vec<i64, W> at) {
-    state = Merge::merge(state, State{x, select_tail(lanes, at, i64(-1))});
+    Mask<W> better = Max ? x > state.best : x < state.best;
+    if constexpr (is_float<T>) better = better | (isnan(x) & ~isnan(state.best));
+    better = (better | (state.position < i64(0))) & active(lanes);
+    state = {select(better, x, state.best), select(better, at, state.position)};
   }
   template <int N> static AOTI_INLINE Extreme<T, 1, Max> halve(Extreme<T, N, Max> a) {
     if constexpr (N == 1)
@@ -249,11 +257,9 @@ template <class T, int W, bool Max> struct ArgAccumulator {
                                 Extreme<T, N / 2, Max>{upper(a.best), upper(a.position)}));
   }
   template <class Team> AOTI_INLINE void combine(const Team &team) {
-    if constexpr (Team::across || Team::size == 1) state = all_reduce<Merge>(team, state);
-    Extreme<T, 1, Max> one = halve(state);
-    if constexpr (!Team::across && Team::size > 1) one = all_reduce<Merge>(team, one);
-    total = one.position;
+    total = all_reduce<Merge>(team, halve(state)).position;
   }
+  template <class Team> AOTI_INLINE void combine_lanes(const Team &team) { state = all_reduce<Merge>(team, state); }
   AOTI_INLINE Vec<i64, W> value() const { return state.position; }
   AOTI_INLINE Vec<i64, 1> result() const { return total; }
 };

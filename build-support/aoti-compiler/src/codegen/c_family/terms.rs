@@ -13,6 +13,7 @@ use crate::graph::{Combine, Scalar};
 use crate::kernels::index_width::is_narrow;
 use crate::loops::{Access, Axis, Effect, Guard, Stage, Term, TermId, TypedTerm, ranges_over};
 use crate::symbolic::{Expr, NoRanges, Symbol};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// How values of earlier stages look from this one.
@@ -40,6 +41,8 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) whole: Option<Whole>,
     /// Whether rows inside the kernel are kept by the thread that writes them, in one part for each slot.
     pub(in crate::codegen) has_own_rows: bool,
+    /// Values of terms that are at hand: how the text reads them.
+    pub(in crate::codegen) given: Option<&'a BTreeMap<TermId, String>>,
     /// The axes of the kernel, where addresses of lanes are computed in as few bits as they fit.
     pub(in crate::codegen) positions: Option<&'a [Axis]>,
     /// Terms that later stages read.
@@ -235,7 +238,15 @@ impl Context<'_> {
         varying
     }
 
+    /// The value of a term without operands in one lane.
+    pub(in crate::codegen) fn alone(&self, id: TermId) -> String {
+        self.term(id, &[], false)
+    }
+
     fn term(&self, id: TermId, varying: &[bool], in_lanes: bool) -> String {
+        if let Some(text) = self.given.and_then(|given| given.get(&id)) {
+            return text.clone();
+        }
         let typed = &self.stage.terms[id];
         let tag = if in_lanes { "lanes" } else { "Full<1>{}" };
         let of = |operand: &TermId| self.operand(*operand, varying, in_lanes);

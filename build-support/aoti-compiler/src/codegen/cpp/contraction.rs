@@ -21,6 +21,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -
     let context = Context {
         whole: None,
         has_own_rows: false,
+        given: None,
         parameters,
         stage,
         prefix: String::new(),

@@ -170,6 +170,7 @@ impl Stages<'_> {
         let context = Context {
             whole: None,
             has_own_rows: false,
+            given: None,
             parameters: self.parameters,
             stage,
             prefix: format!("stage{index}_"),

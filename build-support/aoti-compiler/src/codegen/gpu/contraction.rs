@@ -24,6 +24,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, l
     let context = Context {
         whole: lanes.filter(|lanes| *lanes > 1).map(Whole::Inside),
         has_own_rows: false,
+        given: None,
         parameters,
         stage,
         prefix: String::new(),

@@ -8,12 +8,14 @@ use crate::codegen::c_family::operations::accumulator_type;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, read_later, type_name};
 use crate::codegen::c_family::whole::Whole;
 use crate::kernels::mapping::{Along, Rows, Teams, is_local, row_bytes};
-use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
+use crate::loops::{Axis, BufferId, Effect, Nest, Program, Stage, Storage, Term, TermId};
 use crate::symbolic::{Expr, NoRanges, Symbol};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 pub(super) fn print(program: &Program, parameters: &Parameters, nest: &Nest, teams: &Teams) -> Printed {
-    let printer = Printer { program, parameters, nest, teams, index: index_type(teams.index) };
+    let index = index_type(teams.index);
+    let printer = Printer { program, parameters, nest, teams, index, given: vec![] };
     Printed { body: printer.function(&teams.units(nest), &printer.rows()), headers: vec![] }
 }
 
@@ -23,6 +25,18 @@ struct Printer<'a> {
     nest: &'a Nest,
     teams: &'a Teams,
     index: &'static str,
+    /// Values that are at hand, by stage.
+    given: Vec<BTreeMap<TermId, String>>,
+}
+
+/// Values that a tile of two axes reads along another axis than it writes results.
+#[derive(Default)]
+struct Staged {
+    /// Declarations of their tiles in shared memory, and how they come there.
+    tiles: String,
+    reads: String,
+    /// How they are read there, by stage.
+    given: Vec<BTreeMap<TermId, String>>,
 }
 
 impl Printer<'_> {
@@ -139,25 +153,60 @@ impl Printer<'_> {
         text
     }
 
-    /// A tile of the last axis, over which neighbouring threads lie, and of the axis that the lanes follow.
+    /// A tile of the last axis, along which results lie side by side, and of another, along which something is read: that goes
+    /// through shared memory, so that neighbouring threads read neighbouring elements, and write them.
     fn tile_of_two_axes(&self, turned: usize, last: &Axis) -> String {
-        let (index, lanes, width) = (self.index, self.teams.lanes, Teams::TILE);
-        let (axis, height) = (&self.nest.axes[turned], self.teams.tile_height());
+        let (index, side) = (self.index, Teams::TILE);
+        let axis = &self.nest.axes[turned];
         let count = self.nest.axes.len() - 1;
         let others = self.nest.axes[..count].iter().enumerate().filter(|(k, _)| *k != turned);
         let others: Vec<&Axis> = others.map(|(_, axis)| axis).collect();
-        let (name, last_name) = (symbol_name(axis.symbol), symbol_name(last.symbol));
-        let (extent, last_extent) = (scalar(&axis.extent), scalar(&last.extent));
+        let [(down, height), (across, width)] =
+            [axis, last].map(|axis| (symbol_name(axis.symbol), scalar(&axis.extent)));
+        let each = |row: &str, column: &str, body: &str| {
+            format!(
+                "each_of_tile(team, [&](int row, int column) {{\n\
+                 \x20 const {index} {row} = {row}_first + row, {column} = {column}_first + column;\n\
+                 \x20 if ({across} < {width} && {down} < {height}) {{\n{}  }}\n}});\nbarrier();\n",
+                indent(body, 2)
+            )
+        };
+        let Staged { tiles, reads, given } = self.staged(turned);
+        let within = Printer { given, ..*self };
         format!(
-            "const {index} across = ceil_div({index}({last_extent}), {width}), down = ceil_div({index}({extent}), {height});\n{}\
-             const {index} {last_name} = unit % across * {width} + team.place() % {width};\n\
-             const {index} {name} = unit / across % down * {height} + team.place() / {width} * {lanes};\n\
-             const auto lanes = lanes_before<{lanes}>({name}, {index}({extent}));\n\
-             constexpr Slot<0> slot{{}};\n(void)slot;\n\
-             if ({last_name} < {last_extent}) {{\n{}}}\n",
-            self.unit_axes(&others, "(unit / across / down)"),
-            indent(&self.stages(Some(axis)), 1)
+            "const {index} tiles_across = ceil_div({index}({width}), {side}), tiles_down = ceil_div({index}({height}), {side});\n{}\
+             const {index} {across}_first = unit % tiles_across * {side}, {down}_first = unit / tiles_across % tiles_down * {side};\n\
+             {tiles}{}{}",
+            self.unit_axes(&others, "(unit / tiles_across / tiles_down)"),
+            each(&across, &down, &reads),
+            each(&down, &across, &within.stages(None)),
         )
+    }
+
+    /// What is read along an outer axis, and by no position after another wrote it.
+    fn staged(&self, turned: usize) -> Staged {
+        let axis = self.nest.axes[turned].symbol;
+        let written: Vec<BufferId> = self.nest.stages.iter().flat_map(Stage::writes).collect();
+        let mut staged = Staged { given: vec![BTreeMap::new(); self.nest.stages.len()], ..Staged::default() };
+        let mut count = 0;
+        for (number, stage) in self.nest.stages.iter().enumerate() {
+            for (id, typed) in stage.terms.iter().enumerate() {
+                let Term::Load { access, .. } = &typed.term else { continue };
+                let is_along = access.is_direct()
+                    && access.offset.affine_in(axis).is_some_and(|(step, _)| step.is(1))
+                    && !written.contains(&access.buffer);
+                if !is_along || count == Teams::STAGED {
+                    continue;
+                }
+                let element = type_name(self.program.buffers[access.buffer].dtype);
+                let load = self.context(number, stage, None, false).alone(id);
+                let _ = writeln!(staged.tiles, "AOTI_SHARED StagedTile<{element}> tile{count};");
+                let _ = writeln!(staged.reads, "tile{count}.rows[row][column] = {load};");
+                staged.given[number].insert(id, format!("tile{count}.rows[column][row]"));
+                count += 1;
+            }
+        }
+        staged
     }
 
     fn stages(&self, vector: Option<&Axis>) -> String {
@@ -170,8 +219,9 @@ impl Printer<'_> {
                 let _ = writeln!(text, "{} accumulator{accumulator};", accumulator_type(declared, &width));
             }
             text.push_str(&self.stage(number, stage, vector));
+            let combine = if vector.is_some() { "combine_lanes" } else { "combine" };
             for (accumulator, _) in &own {
-                let _ = writeln!(text, "accumulator{accumulator}.combine(team);");
+                let _ = writeln!(text, "accumulator{accumulator}.{combine}(team);");
             }
             if self.teams.meets_after(self.program, self.nest, number) {
                 text.push_str("team.sync();\n");
@@ -185,16 +235,29 @@ impl Printer<'_> {
         if vector.is_some() || self.inner_vector(stage).is_some() { self.teams.lanes } else { 1 }
     }
 
-    /// The inner axis that runs along the lanes and over the members of a team.
+    /// The inner axis that runs along the lanes and over the members of a team, where no outer axis does.
     fn inner_vector<'s>(&self, stage: &'s Stage) -> Option<&'s Axis> {
-        let last =
-            stage.axes.last().filter(|_| self.teams.along == Along::Inner && self.teams.is_shared())?;
-        // A short last axis would leave members idle: then all axes are shared out as one.
-        let long = last.extent.as_int().is_none_or(|size| size >= self.teams.size * self.teams.lanes);
-        (stage.axes.len() == 1 || long).then_some(last)
+        stage.axes.last().filter(|_| self.teams.is_shared())
+    }
+
+    /// Whether the inner axes are shared out as one: a short last one would leave members idle, or with one load on its way.
+    fn are_one(&self, axes: &[Axis]) -> bool {
+        let [_, .., last] = axes else { return false };
+        let (size, lanes) = (self.teams.size, self.teams.lanes);
+        last.extent.as_int().is_some_and(|extent| extent < 4 * size * lanes && extent % lanes == 0)
     }
 
     fn print_stage(&self, number: usize, stage: &Stage, vector: Option<Symbol>, outer: bool) -> StageText {
+        self.context(number, stage, vector, outer).print()
+    }
+
+    fn context<'s>(
+        &'s self,
+        number: usize,
+        stage: &'s Stage,
+        vector: Option<Symbol>,
+        outer: bool,
+    ) -> Context<'s> {
         Context {
             parameters: self.parameters,
             stage,
@@ -202,12 +265,12 @@ impl Printer<'_> {
             vector,
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
-            positions: None,
+            positions: Some(&self.nest.axes),
             read_later: read_later(&self.nest.stages, number),
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: self.teams.rows == Rows::Registers,
+            given: self.given.get(number),
         }
-        .print()
     }
 
     fn stage(&self, number: usize, stage: &Stage, vector: Option<&Axis>) -> String {
@@ -227,25 +290,27 @@ impl Printer<'_> {
         }
         if let Some(axis) = self.inner_vector(stage) {
             let printed = self.print_stage(number, stage, Some(axis.symbol), false);
-            let sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
             let is_own = self.teams.rows == Rows::Registers
                 && stage.accesses().any(|access| is_local(self.program, access));
             let (function, steps) = match self.own_steps().filter(|_| is_own) {
                 Some(steps) => ("over_own", format!(", {steps}")),
-                None if sums => ("over_slots", String::new()),
-                None => ("over", String::new()),
+                None => (loop_over(stage), String::new()),
             };
-            let body = printed.body + &printed.effects;
-            let body = format!(
-                "{}{function}<{}{steps}>(team, {index}({}), [&](auto lanes, {index} {}, auto slot) {{\n  (void)lanes, (void)slot;\n{}}});\n",
-                printed.uniform,
-                self.teams.lanes,
-                scalar(&axis.extent),
-                symbol_name(axis.symbol),
-                indent(&body, 1)
-            );
-            let others: Vec<&Axis> = stage.axes[..stage.axes.len() - 1].iter().collect();
-            return self.plain_loops(&others, &body);
+            let (body, lanes) = (printed.body + &printed.effects, self.teams.lanes);
+            let over = |name: &str, extent: &Expr, body: &str| {
+                format!(
+                    "{function}<{lanes}{steps}>(team, {index}({}), [&](auto lanes, {index} {name}, auto slot) {{\n  (void)lanes, (void)slot;\n{}}});\n",
+                    scalar(extent),
+                    indent(body, 1)
+                )
+            };
+            let axes: Vec<&Axis> = stage.axes.iter().collect();
+            if self.are_one(&stage.axes) {
+                let total = Expr::product(stage.axes.iter().map(|axis| &axis.extent));
+                return over("step", &total, &(self.unit_axes(&axes, "step") + &printed.uniform + &body));
+            }
+            let own = printed.uniform + &over(&symbol_name(axis.symbol), &axis.extent, &body);
+            return self.plain_loops(&axes[..axes.len() - 1], &own);
         }
         let printed = self.print_stage(number, stage, None, false);
         let tags = "constexpr Full<1> lanes{};\nconstexpr Slot<0> slot{};\n(void)lanes, (void)slot;\n";
@@ -253,15 +318,12 @@ impl Printer<'_> {
         if !effects.is_empty() {
             effects.insert_str(0, tags);
         }
-        match (self.teams.is_shared(), stage.axes.is_empty()) {
-            // Without axes the terms stay visible to later stages; the tags must not.
-            (false, true) => printed.uniform + &block("", &effects),
-            (true, true) => printed.uniform + &self.leading(&effects),
-            (false, false) => {
-                self.plain_loops(&stage.axes.iter().collect::<Vec<_>>(), &(printed.uniform + &effects))
-            }
-            (true, false) => self.shared_loop(stage, &(printed.uniform + &effects)),
+        if !stage.axes.is_empty() {
+            let axes: Vec<&Axis> = stage.axes.iter().collect();
+            return self.plain_loops(&axes, &(printed.uniform + &effects));
         }
+        // Without axes the terms stay visible to later stages; the tags must not.
+        printed.uniform + &if self.teams.is_shared() { self.leading(&effects) } else { block("", &effects) }
     }
 
     /// Effects that one member has for the whole team.
@@ -269,7 +331,7 @@ impl Printer<'_> {
         block("if (team.leads()) ", effects)
     }
 
-    /// All axes of a stage as one, shared out among the members.
+    /// All axes of a stage as one, shared out among the members, where lanes are positions.
     fn shared_loop(&self, stage: &Stage, body: &str) -> String {
         let index = self.index;
         let total = Expr::product(stage.axes.iter().map(|axis| &axis.extent));
@@ -278,17 +340,10 @@ impl Printer<'_> {
             [one] => (symbol_name(one.symbol), String::new()),
             _ => ("step".to_owned(), self.unit_axes(&axes, "step")),
         };
-        // Several loads are on their way before the first is needed, where no store is between them.
-        // Positions of extremes are compared step by step, and clang says of such loops that it leaves them as they are.
-        let sums_only = stage.effects.iter().all(|effect| match effect {
-            Effect::Accumulate { accumulator, .. } => !self.nest.accumulators[*accumulator].op.is_arg(),
-            Effect::Store { .. } => false,
-        });
-        let unroll = if sums_only { "AOTI_UNROLL_TIMES(4)\n" } else { "" };
         format!(
-            "{unroll}for ({index} {name} = team.member(); {name} < {}; {name} += {}) {{\n{}}}\n",
+            "{}<1>(team, {index}({}), [&](auto, {index} {name}, auto slot) {{\n  (void)slot;\n{}}});\n",
+            loop_over(stage),
             scalar(&total),
-            self.teams.size,
             indent(&(decode + body), 1)
         )
     }
@@ -322,6 +377,12 @@ impl Printer<'_> {
             )
         })
     }
+}
+
+/// The loop over the steps of members: several loads are on their way before the first is needed, where no store is between them.
+fn loop_over(stage: &Stage) -> &'static str {
+    let sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
+    if sums { "over_slots" } else { "over" }
 }
 
 /// A block of statements, if there are any.

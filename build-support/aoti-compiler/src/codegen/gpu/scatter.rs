@@ -165,6 +165,7 @@ impl Printer<'_> {
             read_later: (0..stage.terms.len()).collect(),
             whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: false,
+            given: None,
         }
     }
 

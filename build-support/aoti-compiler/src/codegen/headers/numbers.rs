@@ -33,6 +33,7 @@ const USED: &[(&str, &str)] = &[
     ("gpu/scan.h", "kScanned"),
     ("gpu/scatter.h", "kRanked"),
     ("gpu/scatter.h", "kSortTile"),
+    ("gpu/simt.h", "kTileSide"),
     ("gpu/skinny.h", "kSkinnyColumns"),
     ("gpu/skinny.h", "kSkinnyThreads"),
     ("gpu/sort.h", "kSorted"),

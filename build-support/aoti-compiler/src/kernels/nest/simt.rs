@@ -24,7 +24,7 @@ const SHORT: i64 = 4;
 const WINDOW: i64 = 256;
 const NEAR: i64 = 8;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
-const MANY: i64 = 1 << 17;
+const MANY: i64 = GpuTarget::MANY_POSITIONS;
 /// Rows beyond this many bytes for a block are kept in device memory.
 const MAX_ROWS: i64 = 64 * 1024;
 /// What an access to shared memory costs, as a part of one to device memory.
@@ -147,9 +147,9 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
             return plain(1, BLOCK / 2, Along::Outer, 1);
         }
         if positions >= MANY
-            && let Some((axis, lanes)) = turned(program, nest)
+            && let Some(axis) = turned(nest)
         {
-            return Teams { across: true, turned: Some(axis), ..plain(1, BLOCK, Along::Outer, lanes) };
+            return Teams { across: true, turned: Some(axis), ..plain(1, BLOCK, Along::Outer, 1) };
         }
         return plain(1, BLOCK, Along::Outer, lanes(8));
     }
@@ -196,8 +196,8 @@ fn is_window(stage: &Stage, last: &Axis) -> bool {
     })
 }
 
-/// The outer axis along which something is read that is written along the last, and how many elements to read at once.
-fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
+/// The outer axis along which something is read that is written along the last.
+fn turned(nest: &Nest) -> Option<usize> {
     let along = |access: &Access, axis: &Axis| {
         access.is_direct() && access.offset.affine_in(axis.symbol).is_some_and(|(step, _)| step.is(1))
     };
@@ -217,9 +217,7 @@ fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
     });
     let axis =
         others.iter().position(|axis| long(axis) && loads.iter().copied().any(|load| along(load, axis)))?;
-    let turning = loads.iter().copied().filter(|load| along(load, &others[axis]));
-    let lanes = whole_loads(program, turning, others[axis].symbol).min(4);
-    (stores_along_last && long(last)).then_some((axis, lanes))
+    (stores_along_last && long(last)).then_some(axis)
 }
 
 /// A team along the inner axes.

@@ -133,3 +133,21 @@ fn scatters_are_not_left_to_chance() {
         assert_eq!(setting.to_string(), text);
     }
 }
+
+#[test]
+fn rows_that_are_out_of_step_with_wide_accesses_are_one() {
+    let scheduled = |columns: i64, row: &str| {
+        let graph = graph_of(&format!(
+            "input %x \"x\": f32[300, {columns}]
+             %t: f32[300, {columns}] = view %x [{row}, i1]
+             %y: f32[300, {columns}] = exp %t
+             output %y \"y\""
+        ));
+        let schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
+        gives_the_same(&graph, &schedule);
+        outline(&schedule.program)
+    };
+    assert_eq!(scheduled(501, "-i0 + 299"), ["nest (150300) stages ()"]);
+    assert_eq!(scheduled(504, "-i0 + 299"), ["nest (300, 504) stages ()"], "rows begin at whole accesses");
+    assert_eq!(scheduled(101, "-i0 + 299"), ["nest (300, 101) stages ()"], "there is no work for all");
+}

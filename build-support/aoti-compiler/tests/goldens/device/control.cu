@@ -178,12 +178,12 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) 
     constexpr Slot<0> slot{};
     (void)slot;
     SumAccumulator<f32, 1> accumulator0;
-    AOTI_UNROLL_TIMES(4)
-    for (i32 i1 = team.member(); i1 < s1; i1 += 16) {
+    over_slots<1>(team, i32(s1), [&](auto, i32 i1, auto slot) {
+      (void)slot;
       const auto stage0_t0 = load(lanes, in0 + (i0 + 8 * i1));
       accumulator0.add(lanes, slot, stage0_t0);
-    }
-    accumulator0.combine(team);
+    });
+    accumulator0.combine_lanes(team);
     const auto stage1_t0 = accumulator0.value();
     if (team.leads()) {
       store(lanes, out0 + i0, stage1_t0);

@@ -108,7 +108,7 @@ AOTI_KERNEL(128) k_d(Run run, const bf16 *in0, bf16 *__restrict__ out0) {
         const auto stage0_t0 = load_strided(lanes, in0 + (i0 + 264 * i1 + 24 * i2), 264);
         accumulator0.add(lanes, slot, stage0_t0);
       }
-      accumulator0.combine(team);
+      accumulator0.combine_lanes(team);
       const auto stage1_t0 = accumulator0.value();
       store(lanes, out0 + (10 * i0 + i1), stage1_t0);
     });

@@ -149,15 +149,16 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
     SumAccumulator<f32, 1> accumulator0;
     MinAccumulator<f32, 1> accumulator1;
     ArgAccumulator<f32, 1, false> accumulator2;
-    for (i32 i1 = team.member(); i1 < 3000; i1 += 64) {
+    over_slots<1>(team, i32(3000), [&](auto, i32 i1, auto slot) {
+      (void)slot;
       const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
       accumulator0.add(lanes, slot, stage0_t0);
       accumulator1.add(lanes, slot, stage0_t0);
       accumulator2.add(lanes, slot, stage0_t0, broadcast(lanes, i64(i1)));
-    }
-    accumulator0.combine(team);
-    accumulator1.combine(team);
-    accumulator2.combine(team);
+    });
+    accumulator0.combine_lanes(team);
+    accumulator1.combine_lanes(team);
+    accumulator2.combine_lanes(team);
     const auto stage1_t0 = accumulator0.value();
     const auto stage1_t1 = accumulator1.value();
     const auto stage1_t2 = accumulator2.value();
@@ -714,17 +715,30 @@ AOTI_KERNEL(256) k_turned2(Run run, const f32 *in0, f32 *__restrict__ out0) {
   const i32 units = 282;
   AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
-    const i32 across = ceil_div(i32(3000), 32), down = ceil_div(i32(70), 32);
-    const i32 i1 = unit % across * 32 + team.place() % 32;
-    const i32 i0 = unit / across % down * 32 + team.place() / 32 * 4;
-    const auto lanes = lanes_before<4>(i0, i32(70));
-    constexpr Slot<0> slot{};
-    (void)slot;
-    if (i1 < 3000) {
-      const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
-      const auto stage0_t1 = -stage0_t0;
-      store_strided(lanes, out0 + (3000 * i0 + i1), 3000, stage0_t1);
-    }
+    const i32 tiles_across = ceil_div(i32(3000), 32), tiles_down = ceil_div(i32(70), 32);
+    const i32 i1_first = unit % tiles_across * 32, i0_first = unit / tiles_across % tiles_down * 32;
+    AOTI_SHARED StagedTile<f32> tile0;
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i1 = i1_first + row, i0 = i0_first + column;
+      if (i1 < 3000 && i0 < 70) {
+        tile0.rows[row][column] = load(Full<1>{}, in0 + (i0 + 70 * i1));
+      }
+    });
+    barrier();
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i0 = i0_first + row, i1 = i1_first + column;
+      if (i1 < 3000 && i0 < 70) {
+        const auto stage0_t0 = tile0.rows[column][row];
+        const auto stage0_t1 = -stage0_t0;
+        {
+          constexpr Full<1> lanes{};
+          constexpr Slot<0> slot{};
+          (void)lanes, (void)slot;
+          store(Full<1>{}, out0 + (3000 * i0 + i1), stage0_t1);
+        }
+      }
+    });
+    barrier();
   }
   let_next_kernel_come();
 }
@@ -737,17 +751,30 @@ AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *__restrict__ out0) {
   const i32 units = 169;
   AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
-    const i32 across = ceil_div(i32(400), 32), down = ceil_div(i32(410), 32);
-    const i32 i1 = unit % across * 32 + team.place() % 32;
-    const i32 i0 = unit / across % down * 32 + team.place() / 32 * 4;
-    const auto lanes = lanes_before<4>(i0, i32(410));
-    constexpr Slot<0> slot{};
-    (void)slot;
-    if (i1 < 400) {
-      const auto stage0_t0 = load(lanes, in0 + (i0 + 410 * i1));
-      const auto stage0_t1 = exp(stage0_t0);
-      store_strided(lanes, out0 + (400 * i0 + i1), 400, stage0_t1);
-    }
+    const i32 tiles_across = ceil_div(i32(400), 32), tiles_down = ceil_div(i32(410), 32);
+    const i32 i1_first = unit % tiles_across * 32, i0_first = unit / tiles_across % tiles_down * 32;
+    AOTI_SHARED StagedTile<f32> tile0;
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i1 = i1_first + row, i0 = i0_first + column;
+      if (i1 < 400 && i0 < 410) {
+        tile0.rows[row][column] = load(Full<1>{}, in0 + (i0 + 410 * i1));
+      }
+    });
+    barrier();
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i0 = i0_first + row, i1 = i1_first + column;
+      if (i1 < 400 && i0 < 410) {
+        const auto stage0_t0 = tile0.rows[column][row];
+        const auto stage0_t1 = exp(stage0_t0);
+        {
+          constexpr Full<1> lanes{};
+          constexpr Slot<0> slot{};
+          (void)lanes, (void)slot;
+          store(Full<1>{}, out0 + (400 * i0 + i1), stage0_t1);
+        }
+      }
+    });
+    barrier();
   }
   let_next_kernel_come();
 }

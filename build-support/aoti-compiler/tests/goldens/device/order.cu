@@ -220,7 +220,7 @@ AOTI_KERNEL(256) k_map_map_7(Run run, const i64 *in0, const i64 *in1, i64 *__res
       (void)slot;
       const auto stage0_t0 = load(lanes, in0 + i0);
       const auto stage0_t1 = check_index(lanes, run, stage0_t0, 10, 0);
-      const auto stage0_t2 = gather(lanes, in1, broadcast(lanes, i64(0)) + stage0_t1 * i64(1));
+      const auto stage0_t2 = gather(lanes, in1, stage0_t1 * i64(1));
       store(lanes, out0 + i0, stage0_t2);
     });
   }
@@ -319,24 +319,24 @@ AOTI_KERNEL(256) k_running(Run run, const f32 *in0, const bool *in1, const f32 *
       const auto stage0_t7 = broadcast(Full<1>{}, 0.0f);
       const auto stage0_t11 = broadcast(Full<1>{}, i64(9));
       const auto stage0_t12 = stage0_t11 == stage0_t1;
-      const auto stage0_t0 = floor_div_by<4444>(iota(lanes, i0));
+      const auto stage0_t0 = convert<i64>(floor_div_by<4444>(iota32(lanes, i32(i0))));
       const auto stage0_v1 = spread(lanes, stage0_t1);
       const auto stage0_t2 = stage0_t0 == stage0_v1;
       const auto stage0_t3 = load_between(lanes, in0 + i0, -i0, -i0 + 39996, true, 0.0f);
       const auto stage0_t4 = load_between(lanes, in1 + i0, -i0, -i0 + 39996, true, false);
-      const auto stage0_t5 = gather_where(lanes, in2, (floor_div_by<4444>(iota(lanes, i0)) + i64(-1)), inside(iota(lanes, i0), 39996) & inside((floor_div_by<4444>(iota(lanes, i0)) + i64(-1)), 10), 0.0f);
-      const auto stage0_t6 = inside((floor_div_by<4444>(iota(lanes, i0)) + i64(-1)), 10);
+      const auto stage0_t5 = gather_where(lanes, in2 + ((-1)), floor_div_by<4444>(iota32(lanes, i32(i0))), inside(iota32(lanes, i32(i0)), 39996) & inside((floor_div_by<4444>(iota32(lanes, i32(i0))) + i32(-1)), 10), 0.0f);
+      const auto stage0_t6 = inside((floor_div_by<4444>(iota32(lanes, i32(i0))) + i32(-1)), 10);
       const auto stage0_v7 = spread(lanes, stage0_t7);
       const auto stage0_t8 = select(stage0_t6, stage0_t5, stage0_v7);
       const auto stage0_t9 = select(stage0_t4, stage0_t3, stage0_t8);
       const auto stage0_t10 = select(stage0_t2, stage0_t3, stage0_t9);
       const auto stage0_t13 = load_between(lanes, in3 + (i0 - 39996), -i0 + 39996, -i0 + 40000, true, 0.0f);
       const auto stage0_t14 = load_between(lanes, in4 + (i0 - 39996), -i0 + 39996, -i0 + 40000, true, false);
-      const auto stage0_t15 = gather_where(lanes, in2, broadcast(lanes, i64(8)), inside(iota(lanes, i0 - 39996), 4), 0.0f);
+      const auto stage0_t15 = gather_where(lanes, in2 + 8, broadcast(lanes, i32(0)), inside(iota32(lanes, i32(i0 - 39996)), 4), 0.0f);
       const auto stage0_t16 = select(stage0_t14, stage0_t13, stage0_t15);
       const auto stage0_v12 = spread(lanes, stage0_t12);
       const auto stage0_t17 = select(stage0_v12, stage0_t13, stage0_t16);
-      const auto stage0_t18 = inside(iota(lanes, i0), 39996);
+      const auto stage0_t18 = inside(iota32(lanes, i32(i0)), 39996);
       const auto stage0_t19 = select(stage0_t18, stage0_t10, stage0_t17);
       store(lanes, out0 + i0, stage0_t19);
     });

@@ -11,19 +11,32 @@ AOTI_KERNEL(256) k_a(Run run, const f16 *in0, f16 *__restrict__ out0, i32 s0) {
   const i32 units = 64 * s0;
   AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
-    const i32 across = ceil_div(i32(64), 32), down = ceil_div(i32(1024), 32);
-    const i32 i0 = (unit / across / down);
+    const i32 tiles_across = ceil_div(i32(64), 32), tiles_down = ceil_div(i32(1024), 32);
+    const i32 i0 = (unit / tiles_across / tiles_down);
     (void)i0;
-    const i32 i3 = unit % across * 32 + team.place() % 32;
-    const i32 i2 = unit / across % down * 32 + team.place() / 32 * 4;
-    const auto lanes = lanes_before<4>(i2, i32(1024));
-    constexpr Slot<0> slot{};
-    (void)slot;
-    if (i3 < 64) {
-      const auto stage0_t0 = load(lanes, aligned<8>(in0 + (65536 * i0 + i2 + 1024 * i3)));
-      const auto stage0_t1 = tanh(stage0_t0);
-      store_strided(lanes, out0 + (65536 * i0 + 64 * i2 + i3), 64, stage0_t1);
-    }
+    const i32 i3_first = unit % tiles_across * 32, i2_first = unit / tiles_across % tiles_down * 32;
+    AOTI_SHARED StagedTile<f16> tile0;
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i3 = i3_first + row, i2 = i2_first + column;
+      if (i3 < 64 && i2 < 1024) {
+        tile0.rows[row][column] = load(Full<1>{}, in0 + (65536 * i0 + i2 + 1024 * i3));
+      }
+    });
+    barrier();
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i2 = i2_first + row, i3 = i3_first + column;
+      if (i3 < 64 && i2 < 1024) {
+        const auto stage0_t0 = tile0.rows[column][row];
+        const auto stage0_t1 = tanh(stage0_t0);
+        {
+          constexpr Full<1> lanes{};
+          constexpr Slot<0> slot{};
+          (void)lanes, (void)slot;
+          store(Full<1>{}, out0 + (65536 * i0 + 64 * i2 + i3), stage0_t1);
+        }
+      }
+    });
+    barrier();
   }
   let_next_kernel_come();
 }
@@ -64,19 +77,32 @@ AOTI_KERNEL(256) k_b(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   const i32 units = 32 * s0;
   AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
-    const i32 across = ceil_div(i32(32), 32), down = ceil_div(i32(1024), 32);
-    const i32 i0 = (unit / across / down);
+    const i32 tiles_across = ceil_div(i32(32), 32), tiles_down = ceil_div(i32(1024), 32);
+    const i32 i0 = (unit / tiles_across / tiles_down);
     (void)i0;
-    const i32 i3 = unit % across * 32 + team.place() % 32;
-    const i32 i2 = unit / across % down * 32 + team.place() / 32 * 4;
-    const auto lanes = lanes_before<4>(i2, i32(1024));
-    constexpr Slot<0> slot{};
-    (void)slot;
-    if (i3 < 32) {
-      const auto stage0_t0 = load(lanes, aligned<16>(in0 + (32768 * i0 + i2 + 1024 * i3)));
-      const auto stage0_t1 = -stage0_t0;
-      store_strided(lanes, out0 + (32768 * i0 + 32 * i2 + i3), 32, stage0_t1);
-    }
+    const i32 i3_first = unit % tiles_across * 32, i2_first = unit / tiles_across % tiles_down * 32;
+    AOTI_SHARED StagedTile<f32> tile0;
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i3 = i3_first + row, i2 = i2_first + column;
+      if (i3 < 32 && i2 < 1024) {
+        tile0.rows[row][column] = load(Full<1>{}, in0 + (32768 * i0 + i2 + 1024 * i3));
+      }
+    });
+    barrier();
+    each_of_tile(team, [&](int row, int column) {
+      const i32 i2 = i2_first + row, i3 = i3_first + column;
+      if (i3 < 32 && i2 < 1024) {
+        const auto stage0_t0 = tile0.rows[column][row];
+        const auto stage0_t1 = -stage0_t0;
+        {
+          constexpr Full<1> lanes{};
+          constexpr Slot<0> slot{};
+          (void)lanes, (void)slot;
+          store(Full<1>{}, out0 + (32768 * i0 + 32 * i2 + i3), stage0_t1);
+        }
+      }
+    });
+    barrier();
   }
   let_next_kernel_come();
 }

@@ -22,9 +22,9 @@ AOTI_KERNEL(256) k_two(Run run, const f32 *in0, const f32 *in1, const f32 *in2, 
       const auto stage0_t0 = load_between(lanes, in0 + (40 * i0 + i1), -i1, -i1 + 40, true, 0.0f);
       const auto stage0_t1 = load_between(lanes, in1 + (24 * i0 + i1 - 40), -i1 + 40, -i1 + 64, true, 0.0f);
       const auto stage0_t2 = load_between(lanes, in2 + (i0 + i1 - 64), -i1 + 64, -i1 + 65, true, 0.0f);
-      const auto stage0_t3 = inside(iota(lanes, i1 - 40), 24);
+      const auto stage0_t3 = inside(iota32(lanes, i32(i1 - 40)), 24);
       const auto stage0_t4 = select(stage0_t3, stage0_t1, stage0_t2);
-      const auto stage0_t5 = inside(iota(lanes, i1), 40);
+      const auto stage0_t5 = inside(iota32(lanes, i32(i1)), 40);
       const auto stage0_t6 = select(stage0_t5, stage0_t0, stage0_t4);
       const auto stage0_t7 = -stage0_t6;
       store(lanes, out0 + (65 * i0 + i1), stage0_t7);
@@ -43,7 +43,7 @@ AOTI_KERNEL(256) k_two(Run run, const f32 *in0, const f32 *in1, const f32 *in2, 
       const auto stage2_t0 = load_between(lanes, in0 + (40 * i0 + i1 + 20), -i1, -i1 + 20, true, 0.0f);
       const auto stage2_t1 = -stage2_t0;
       const auto stage2_t2 = load_between(lanes, in0 + (40 * i0 + i1 - 20), -i1 + 20, -i1 + 40, true, 0.0f);
-      const auto stage2_t3 = inside(iota(lanes, i1), 20);
+      const auto stage2_t3 = inside(iota32(lanes, i32(i1)), 20);
       const auto stage2_t4 = select(stage2_t3, stage2_t1, stage2_t2);
       const auto stage2_t5 = load(lanes, in0 + (40 * i0 + i1));
       const auto stage2_t6 = stage2_t4 * stage2_t5;
