@@ -174,14 +174,14 @@ fn median_ranks(cx: &mut Context, x: ValueId, axis: usize, ignore_nan: bool) -> 
     let nan = cx.b.cast(nan, DType::I64);
     let n_nan = cx.sum(nan, &[axis], true)?;
     let size = cx.b.index(size, &shape);
-    Ok(cx.apply([middle, n_nan, size], DType::I64, |[middle, n_nan, size]| {
+    cx.apply([middle, n_nan, size], DType::I64, |[middle, n_nan, size]| {
         if ignore_nan {
             (size - n_nan - 1.0).max(0.0).trunc_div(2.0)
         } else {
             // The first NaN, where there is one.
             n_nan.gt(0.0).select(size - &n_nan, middle)
         }
-    })?)
+    })
 }
 
 /// What PyTorch says the median of no elements is: NaN, or what its conversion to integers gives.
