@@ -25,9 +25,8 @@ void k_widey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, f32
 void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1);
 void k_fewy(const Run &run, const f32 *in0, const f32 *in1, f32 *out0);
 void k_nany(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2, const bool *in3, bf16 *out0);
-void k_nanoneqs(const Run &run, const f16 *in0, f32 *out0);
-void k_nanoneks(const Run &run, const f16 *in0, f32 *out0);
-void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1);
+void k_nanonekw(const Run &run, const f16 *in0, f32 *out0);
+void k_gemm(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1);
 void k_nanoney(const Run &run, const f16 *in0, const f16 *in1, f16 *out0);
 void k_nanwidey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, const bool *in3, f32 *out0);
 }
@@ -162,43 +161,18 @@ void k_decodemax(const Run &run, const f32 *in0, f16 *out0) {
   });
 }
 
-void k_nanoneqs(const Run &run, const f16 *in0, f32 *out0) {
+void k_nanonekw(const Run &run, const f16 *in0, f32 *out0) {
   (void)run;
   constexpr i64 chunk = 1024;
-  const i64 extent = 512;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 5120), [&](i64 begin, i64 end, i64 worker) {
+  const i64 extent = 153600;
+  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
       (void)lanes, (void)slot;
-      const auto stage0_t2 = broadcast(Full<1>{}, 0.5f);
-      const auto stage0_t0 = load(lanes, in0 + i2);
+      const auto stage0_t0 = load(lanes, in0 + i3);
       const auto stage0_t1 = stage0_t0;
-      const auto stage0_v2 = spread(lanes, stage0_t2);
-      const auto stage0_t3 = stage0_t1 * stage0_v2;
-      store(lanes, out0 + i2, stage0_t3);
+      store(lanes, out0 + i3, stage0_t1);
     });
-  });
-}
-
-void k_nanoneks(const Run &run, const f16 *in0, f32 *out0) {
-  (void)run;
-  parallel(run, 512, loop_grain(run, 16384, 1500), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i1 = unit / (64);
-      (void)i1;
-      const i64 i2 = unit % (64);
-      (void)i2;
-      over<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t2 = broadcast(Full<1>{}, 0.75f);
-        const auto stage0_t0 = load_every<64>(lanes, in0 + (19200 * i1 + i2 + 64 * i3));
-        const auto stage0_t1 = stage0_t0;
-        const auto stage0_v2 = spread(lanes, stage0_t2);
-        const auto stage0_t3 = stage0_t1 * stage0_v2;
-        store(lanes, out0 + (19200 * i1 + 300 * i2 + i3), stage0_t3);
-      });
-    }
   });
 }
 
@@ -297,68 +271,6 @@ void k_fewy(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
         store(lanes, out0 + (120 * i0 + 60 * i1 + 20 * i2 + i3), t0);
       };
       gemm_general<3, 20>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (6528), epilogue);
-    }
-  });
-}
-
-void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1) {
-  (void)run;
-  const i64 m = 1, n = 300, k = 64;
-  parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit / (4) % (2);
-      (void)i0;
-      const i64 i1 = unit / (1) % (4);
-      (void)i1;
-      const Matrix<f32> a{in0 + (256 * i0 + 64 * i1), 64, 1};
-      const Matrix<f32> b{in1 + (76800 * i0 + 19200 * i1), 300, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
-        (void)i2, (void)i3;
-        const auto t2 = broadcast(Full<1>{}, -__builtin_inff());
-        const auto t0 = sum;
-        const auto t1 = load(lanes, in2 + i3);
-        const auto v2 = spread(lanes, t2);
-        const auto t3 = select(t1, t0, v2);
-        store(lanes, out0 + (1200 * i0 + 300 * i1 + i3), t3);
-      };
-      const auto row_epilogue = [&](i64 first, i64 last, char *scratch) AOTI_ONCE {
-        f32 *const row0 = (f32 *)(scratch + 0);
-        for (i64 i2 = first; i2 < last; ++i2) {
-          MaxAccumulator<f32, AOTI_LANES> accumulator0;
-          over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
-            (void)lanes, (void)slot;
-            const auto stage0_t0 = load(lanes, out0 + (1200 * i0 + 300 * i1 + i3));
-            accumulator0.add(lanes, slot, stage0_t0);
-          });
-          const auto stage1_t0 = accumulator0.result();
-          SumAccumulator<f32, AOTI_LANES> accumulator1;
-          const auto stage2_t1 = stage1_t0;
-          over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
-            (void)lanes, (void)slot;
-            const auto stage2_t0 = load(lanes, out0 + (1200 * i0 + 300 * i1 + i3));
-            const auto stage2_v1 = spread(lanes, stage2_t1);
-            const auto stage2_t2 = stage2_t0 - stage2_v1;
-            const auto stage2_t3 = exp(stage2_t2);
-            store(lanes, row0 + i3, stage2_t3);
-            accumulator1.add(lanes, slot, stage2_t3);
-          });
-          const auto stage3_t0 = accumulator1.result();
-          const auto stage4_t1 = stage3_t0;
-          const auto stage4_t4 = broadcast(Full<1>{}, 0.0f);
-          over<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
-            (void)lanes, (void)slot;
-            const auto stage4_t0 = load(lanes, row0 + i3);
-            const auto stage4_v1 = spread(lanes, stage4_t1);
-            const auto stage4_t2 = stage4_t0 / stage4_v1;
-            const auto stage4_t3 = isnan(stage4_t2);
-            const auto stage4_v4 = spread(lanes, stage4_t4);
-            const auto stage4_t5 = select(stage4_t3, stage4_v4, stage4_t2);
-            store(lanes, out1 + (1200 * i0 + 300 * i1 + i3), stage4_t5);
-          });
-        }
-      };
-      gemm_general<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (34304) + 1216, epilogue, [&](i64 first, i64 last) AOTI_LAMBDA { row_epilogue(first, last, run.scratch + worker * (34304)); });
     }
   });
 }
@@ -474,6 +386,71 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
         }
       };
       gemm_dots(0, m, 0, gemm_panels(n), n, k, a, b, nullptr, epilogue, [&](i64 first, i64 last) AOTI_LAMBDA { row_epilogue(first, last, run.scratch + worker * (192)); });
+    }
+  });
+}
+
+void k_gemm(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1) {
+  (void)run;
+  const i64 m = 1, n = 300, k = 64;
+  parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {
+    (void)worker;
+    for (i64 unit = begin; unit < end; ++unit) {
+      const i64 i0 = unit / (4) % (2);
+      (void)i0;
+      const i64 i1 = unit / (1) % (4);
+      (void)i1;
+      const Matrix<f32> a{in0 + (256 * i0 + 64 * i1), 64, 1};
+      const Matrix<f32> b{in1 + (76800 * i0 + 19200 * i1), 1, 64};
+      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+        (void)i2, (void)i3;
+        const auto t2 = broadcast(Full<1>{}, 0.375f);
+        const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
+        const auto t0 = sum;
+        const auto t1 = load(lanes, in2 + i3);
+        const auto v2 = spread(lanes, t2);
+        const auto t3 = t0 * v2;
+        const auto v4 = spread(lanes, t4);
+        const auto t5 = select(t1, t3, v4);
+        store(lanes, out0 + (1200 * i0 + 300 * i1 + i3), t5);
+      };
+      const auto row_epilogue = [&](i64 first, i64 last, char *scratch) AOTI_ONCE {
+        f32 *const row0 = (f32 *)(scratch + 0);
+        for (i64 i2 = first; i2 < last; ++i2) {
+          MaxAccumulator<f32, AOTI_LANES> accumulator0;
+          over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+            (void)lanes, (void)slot;
+            const auto stage0_t0 = load(lanes, out0 + (1200 * i0 + 300 * i1 + i3));
+            accumulator0.add(lanes, slot, stage0_t0);
+          });
+          const auto stage1_t0 = accumulator0.result();
+          SumAccumulator<f32, AOTI_LANES> accumulator1;
+          const auto stage2_t1 = stage1_t0;
+          over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+            (void)lanes, (void)slot;
+            const auto stage2_t0 = load(lanes, out0 + (1200 * i0 + 300 * i1 + i3));
+            const auto stage2_v1 = spread(lanes, stage2_t1);
+            const auto stage2_t2 = stage2_t0 - stage2_v1;
+            const auto stage2_t3 = exp(stage2_t2);
+            store(lanes, row0 + i3, stage2_t3);
+            accumulator1.add(lanes, slot, stage2_t3);
+          });
+          const auto stage3_t0 = accumulator1.result();
+          const auto stage4_t1 = stage3_t0;
+          const auto stage4_t4 = broadcast(Full<1>{}, 0.0f);
+          over<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+            (void)lanes, (void)slot;
+            const auto stage4_t0 = load(lanes, row0 + i3);
+            const auto stage4_v1 = spread(lanes, stage4_t1);
+            const auto stage4_t2 = stage4_t0 / stage4_v1;
+            const auto stage4_t3 = isnan(stage4_t2);
+            const auto stage4_v4 = spread(lanes, stage4_t4);
+            const auto stage4_t5 = select(stage4_t3, stage4_v4, stage4_t2);
+            store(lanes, out1 + (1200 * i0 + 300 * i1 + i3), stage4_t5);
+          });
+        }
+      };
+      gemm_dots(0, m, 0, gemm_panels(n), n, k, a, b, nullptr, epilogue, [&](i64 first, i64 last) AOTI_LAMBDA { row_epilogue(first, last, run.scratch + worker * (1216)); });
     }
   });
 }

@@ -10,6 +10,7 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24 * s0;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 6;
     const i32 i0 = (unit / steps) / (4);
@@ -33,6 +34,7 @@ AOTI_KERNEL(256) k_square(Run run, const f32 *in0, const f32 *in1, f32 *__restri
   begin_kernel();
   const i32 m = 4, n = 4, k = 6;
   const i32 across = ceil_div(n, 256), down = ceil_div(m, 4);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (s0); unit += i32(block_count())) {
     const i32 column0 = unit % across * 256, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
@@ -121,6 +123,7 @@ AOTI_KERNEL(256) k_across(Run run, const f32 *in0, f32 *__restrict__ out0) {
   begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 480;
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
     const i32 steps = 20;
     const i32 i0 = (unit / steps) / (12);
@@ -144,6 +147,7 @@ AOTI_KERNEL(256) k_normal(Run run, const f32 *in0, const f32 *in1, f32 *__restri
   begin_kernel();
   const i32 m = 12, n = 12, k = 20;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < across * down * (2); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
