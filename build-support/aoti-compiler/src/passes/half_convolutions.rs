@@ -26,7 +26,8 @@ pub fn half_convolutions(graph: Graph, target: &Target) -> Graph {
             is_any = true;
             let [x, weight] = [0, 1].map(|operand| builder.cast(node.inputs[operand], DType::F32));
             let sum = builder.conv(x, weight, conv.clone()).expect("the operands have the same sizes");
-            Some(vec![builder.cast(sum, dtype)])
+            rewriter.name_after(sum, node.outputs[0]);
+            Some(vec![rewriter.builder.cast(sum, dtype)])
         });
     });
     if is_any { dce(simplify(fold_constants(simplify(dce(graph))))) } else { graph }

@@ -16,7 +16,7 @@ pub fn hoist_scales(graph: Graph) -> Graph {
         let mut products = find(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
             let product = products.remove(node.outputs.first()?)?;
-            apply(rewriter, &product).map(|value| vec![value])
+            apply(rewriter, node.outputs[0], &product).map(|value| vec![value])
         });
     })
 }
@@ -102,7 +102,7 @@ impl Uses<'_> {
     }
 }
 
-fn apply(rewriter: &mut Rewriter, operands: &[Operand; 2]) -> Option<ValueId> {
+fn apply(rewriter: &mut Rewriter, old: ValueId, operands: &[Operand; 2]) -> Option<ValueId> {
     let mut values = Vec::new();
     for Operand { source, views, .. } in operands {
         let mut value = rewriter.current(*source);
@@ -111,7 +111,7 @@ fn apply(rewriter: &mut Rewriter, operands: &[Operand; 2]) -> Option<ValueId> {
         }
         values.push(value);
     }
-    let b = &mut rewriter.builder;
-    let product = b.matmul(values[0], values[1]).ok()?;
-    b.binary_scalar(BinaryOp::Mul, product, operands[0].scale * operands[1].scale).ok()
+    let product = rewriter.builder.matmul(values[0], values[1]).ok()?;
+    rewriter.name_after(product, old);
+    rewriter.builder.binary_scalar(BinaryOp::Mul, product, operands[0].scale * operands[1].scale).ok()
 }

@@ -47,11 +47,16 @@ impl Rewriter {
     }
 
     fn replace(&mut self, old: ValueId, new: ValueId) {
+        self.name_after(new, old);
+        self.replaced[old] = Some(new);
+    }
+
+    /// Gives what computes most of a value, or all of it, the value's name.
+    pub(super) fn name_after(&mut self, new: ValueId, old: ValueId) {
         let name = self.builder.graph().values[old].name.clone();
         if old != new && !name.is_empty() && self.producer(new).is_some() {
             self.builder.name(new, &name);
         }
-        self.replaced[old] = Some(new);
     }
 
     /// What stands for a value of the graph as it was.

@@ -306,8 +306,11 @@ int NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from
   Call call;
   return copy(to, uint64_t(from), bytes, stream, true, false, "a copy to the device");
 }
+extern int emulated_stuck;
 int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t bytes, Stream *stream) {
   Call call;
+  // To memory that is not pinned it may wait for all that is before it.
+  if (emulated_stuck) die("a copy to the host waits forever");
   return copy(uint64_t(to), from, bytes, stream, false, true, "a copy from the device");
 }
 int NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t bytes, Stream *stream) {
