@@ -26,7 +26,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
 void k_fewy(const Run &run, const f32 *in0, const f32 *in1, f32 *out0);
 void k_nany(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2, const bool *in3, bf16 *out0);
 void k_nanonekw(const Run &run, const f16 *in0, f32 *out0);
-void k_gemm(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1);
+void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1);
 void k_nanoney(const Run &run, const f16 *in0, const f16 *in1, f16 *out0);
 void k_nanwidey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, const bool *in3, f32 *out0);
 }
@@ -390,7 +390,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
   });
 }
 
-void k_gemm(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1) {
+void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, f32 *out0, f16 *out1) {
   (void)run;
   const i64 m = 1, n = 300, k = 64;
   parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {

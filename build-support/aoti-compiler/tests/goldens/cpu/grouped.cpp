@@ -56,7 +56,7 @@ static AOTI_NOINLINE void k_map_map(const Run &run, const f16 *in0, f32 *out0) {
   });
 }
 
-static AOTI_NOINLINE void k_conv_conv(const Run &run, const f32 *in0, const f32 *in1, f16 *out0) {
+static AOTI_NOINLINE void k_a_conv(const Run &run, const f32 *in0, const f32 *in1, f16 *out0) {
   (void)run;
   const ConvShape shape{2, 24, 24, 24, {1, 9, 12}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
@@ -87,7 +87,7 @@ static AOTI_NOINLINE void k_map_map_2(const Run &run, const bf16 *in0, f32 *out0
   });
 }
 
-static AOTI_NOINLINE void k_conv_conv_2(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
+static AOTI_NOINLINE void k_c(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
   (void)run;
   const ConvShape shape{1, 24, 24, 24, {1, 10, 11}, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, {0, 3, 3}, {1, 10, 11}};
   const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
@@ -168,7 +168,7 @@ static AOTI_NOINLINE void k_map_map_3(const Run &run, const bf16 *in0, f32 *out0
   });
 }
 
-static AOTI_NOINLINE void k_conv_conv_3(const Run &run, const f32 *in0, const f32 *in1, bf16 *out0) {
+static AOTI_NOINLINE void k_g_conv(const Run &run, const f32 *in0, const f32 *in1, bf16 *out0) {
   (void)run;
   const ConvShape shape{2, 32, 32, 16, {1, 1, 40}, {1, 1, 4}, {1, 1, 1}, {1, 1, 1}, {0, 0, 3}, {1, 1, 43}};
   parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) { conv_pad(shape, begin, end, in0, run.scratch); });
@@ -206,14 +206,14 @@ extern "C" int32_t AOTI_LEVEL_NAME(aoti_grouped_run)(const Run &run) {
   call(run, 0, k_p, input<f32>(run, 0), weights<f32>(run, 0), arena<f32>(run, 0), s0, s1);
   call(run, 1, k_r, arena<f32>(run, 0), weights<f32>(run, 0), output<f32>(run, 5), s0, s1);
   call(run, 2, k_map_map, input<f16>(run, 1), arena<f32>(run, 0));
-  call(run, 3, k_conv_conv, arena<f32>(run, 0), weights<f32>(run, 192), output<f16>(run, 0));
+  call(run, 3, k_a_conv, arena<f32>(run, 0), weights<f32>(run, 192), output<f16>(run, 0));
   call(run, 4, k_map_map_2, input<bf16>(run, 2), arena<f32>(run, 0));
-  call(run, 5, k_conv_conv_2, arena<f32>(run, 0), weights<f32>(run, 1088), arena<f32>(run, 10560));
+  call(run, 5, k_c, arena<f32>(run, 0), weights<f32>(run, 1088), arena<f32>(run, 10560));
   call(run, 6, k_d, arena<f32>(run, 10560), output<bf16>(run, 1));
   call(run, 7, k_e, input<f32>(run, 3), arena<f32>(run, 0));
   call(run, 8, k_f, arena<f32>(run, 0), weights<f32>(run, 5824), output<f32>(run, 2));
   call(run, 9, k_map_map_3, input<bf16>(run, 4), arena<f32>(run, 0));
-  call(run, 10, k_conv_conv_3, arena<f32>(run, 0), weights<f32>(run, 10432), output<bf16>(run, 3));
+  call(run, 10, k_g_conv, arena<f32>(run, 0), weights<f32>(run, 10432), output<bf16>(run, 3));
   call(run, 11, k_h, input<f64>(run, 5), weights<f64>(run, 14528), output<f64>(run, 4));
   return 0;
 }
