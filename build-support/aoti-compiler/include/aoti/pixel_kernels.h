@@ -88,7 +88,7 @@ AOTI_NOINLINE void pixel_kernel(const i64 *, i64, i64 run, const WordHalf *x, i6
 // For words, by the instruction for them.
 template <int Rows, int Vectors>
 AOTI_NOINLINE AOTI_USES_WORDS void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step,
-                                                    const i32 *weights, i64 panel, bool add, i32 *tile) {
+                                                const i32 *weights, i64 panel, bool add, i32 *tile) {
 #if AOTI_WORD_PRODUCTS
   constexpr int of_panel = kPanel / kLanes;
   WordSums<Rows, Vectors> sums;
@@ -108,6 +108,7 @@ AOTI_NOINLINE AOTI_USES_WORDS void pixel_kernel(const i64 *offsets, i64 runs, i6
   }
   store_word_pixels<Rows, Vectors>(sums, add, tile);
 #else
+  // Never called: words are split where there is no such instruction.
   (void)offsets, (void)runs, (void)run, (void)x, (void)step, (void)weights, (void)panel, (void)add, (void)tile;
 #endif
 }

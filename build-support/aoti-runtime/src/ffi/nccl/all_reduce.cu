@@ -3,7 +3,7 @@
 // all in the order of the ranks: the bits are the same on all ranks and in all runs.
 // A rank's memory holds, for each block, its part twice, a flag from each rank, and its turn: how often it has run. A block that
 // begins its turn t + 2 and writes over the part of t has seen that the others began t + 1, so they had read it.
-// Written for clang without CUDA's headers; `cargo xtask regenerate --ptx` compiles it to `all_reduce.ptx`. A test defines
+// Written for clang without CUDA's headers; `cargo xtask regenerate` compiles it to `all_reduce.ptx`. A test defines
 // AOTI_STAND_IN and what is below it, and runs it on a processor.
 
 typedef unsigned int u32;
@@ -37,12 +37,11 @@ struct Group {
   u32 rank, ranks, parts, part_bytes;
 };
 
-DEVICE u32 *flag(const Group &group, u32 rank, u32 from) {
-  char *flags = group.memory[rank] + u64(2) * group.parts * group.part_bytes;
-  return (u32 *)flags + block() * kRanks + from;
-}
-
-DEVICE u32 *turn_of(const Group &group) { return flag(group, group.rank, 0) - block() * kRanks + group.parts * kRanks + block(); }
+// Flags of a rank's memory, behind its parts; its turns are behind them.
+DEVICE u32 *flags_of(const Group &group, u32 rank) { return (u32 *)(group.memory[rank] + u64(2) * group.parts * group.part_bytes); }
+// Where rank `from` tells `rank` of its part.
+DEVICE u32 *flag(const Group &group, u32 rank, u32 from) { return flags_of(group, rank) + block() * kRanks + from; }
+DEVICE u32 *turn_of(const Group &group) { return flags_of(group, group.rank) + group.parts * kRanks + block(); }
 
 // Tells the other ranks that this part is there, and waits for theirs: a thread for each rank.
 DEVICE void meet(const Group &group, u32 turn) {

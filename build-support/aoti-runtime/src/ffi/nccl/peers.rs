@@ -1,4 +1,4 @@
-//! Sums over GPUs that read each other's memory (`all_reduce.cu`): what small tensors take less time by than by NCCL.
+//! Sums over GPUs that read each other's memory (`all_reduce.cu`), in which small tensors take less time than in NCCL.
 //!
 //! Ranks of one process know each other's addresses; those of others on the machine open each other's memory. If one rank cannot read
 //! that of another, all of them leave it to NCCL.
