@@ -137,6 +137,9 @@ pub(crate) const GRAINS_OF_PART: i64 = 4;
 /// `kPartsOfThread` of `run.h`.
 pub(crate) const PARTS_OF_THREAD: i64 = 4;
 
+/// `kChain` of `tile.h`.
+pub(crate) const CHAIN: i64 = 1024;
+
 /// `kConvRows` of `tile.h`.
 pub(crate) const CONV_ROWS: i64 = 8;
 

@@ -42,10 +42,12 @@ template <class S> constexpr int kPageOf = 4096 / int(sizeof(S));
 // Bytes of A that stay in L2 while the panels of B go past, and rows of A that are worth packing panels of B for.
 constexpr i64 kBlockBytes = 393216;
 constexpr i64 kGeneralRows = 140;
+// Rows of two panels whose sums are kept from chain to chain, or half as many of four.
+constexpr i64 kSumRows = 128;
 
-// Rows of A per cache block.
+// Rows of A per cache block, of which one chain is read at a time.
 template <class S> AOTI_INLINE i64 gemm_block_rows(i64 k) {
-  return max_i64(kBlockBytes / int(sizeof(S)) / max_i64(k, 1) / kMainRows, 1) * kMainRows;
+  return max_i64(kBlockBytes / int(sizeof(S)) / min_i64(max_i64(k, 1), kChain) / kMainRows, 1) * kMainRows;
 }
 // The same for `rows` rows, so that blocks are about equal.
 template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
@@ -262,18 +264,6 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64
 #undef AOTI_GEMM
 }
 
-template <i64 Most, int Width, class S, class W>
-AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel,
-                             S *tile) {
-  constexpr int largest = tile_of(Most);
-  gemm_chain<largest, Width>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
-  for (i64 i = kChain; i < k; i += kChain) {
-    alignas(64) S chain[kTileOf<S>];
-    gemm_chain<largest, Width>(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
-    add_chain(tile, chain, block.rows, block.panels * Width, block.panels * kPanelOf<S>);
-  }
-}
-
 // A[rows, k] as rows of stride `to_stride`.
 template <class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void copy_rows(Matrix<T> a, i64 rows, i64 k, S *to, i64 to_stride) {
   constexpr int block = kBlock<S>;
@@ -349,28 +339,50 @@ template <class T, class S> AOTI_INLINE Matrix<S> gemm_rows(Matrix<T> a, i64 row
   return {scratch, gemm_copy_stride<S>(k), 1};
 }
 
-// Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
-// tiles go to sink(row, rows, column, width, sums, pitch). Where panels are narrow, there is one.
-template <i64 Most, int Width, class S, class W, class Sink>
-AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<W> b,
-                            Sink &sink) {
-  constexpr int panel = kPanelOf<S>;
-  alignas(64) S tile[kTileOf<S>];
+// Calls tile(block, row, panel) for register tiles that cover `rows` rows and panels [first, last); blocks have at most Most rows.
+template <i64 Most, class Tile> AOTI_INLINE void for_each_tile(i64 rows, i64 first, i64 last, const Tile &tile) {
   for (i64 done = 0; done < rows;) {
     GemmBlock block = gemm_block<Most>(rows - done);
     i64 end = done;
     while (end < rows && gemm_block<Most>(rows - end).rows == block.rows) end += block.rows;
     for (i64 p = first; p < last; p += block.panels) {
       if (last - p < block.panels) block.panels = 1;
-      i64 width = min_i64(n - p * panel, block.panels * panel);
-      for (i64 r = done; r < end; r += block.rows) {
-        gemm_tile<Most, Width>(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
-                         b.data + (p - first) * b.panel_stride, b.k_stride, b.panel_stride, tile);
-        sink(m0 + r, block.rows, p * panel, width, tile, block.panels * panel);
-      }
+      for (i64 r = done; r < end; r += block.rows) tile(block, r, p);
     }
     done = end;
   }
+}
+
+// Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
+// tiles go to sink(row, rows, column, width, sums, pitch). Where panels are narrow, there is one. Of a sum of several chains,
+// all tiles of some rows and panels are taken through one before the next, so that its part of A and B stays near.
+template <i64 Most, int Width, class S, class W, class Sink>
+AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<W> b,
+                            Sink &sink) {
+  constexpr int panel = kPanelOf<S>, largest = tile_of(Most);
+  alignas(64) S sums[kSumRows * 2 * panel], chain[kTileOf<S>];
+  const bool is_one = k <= kChain;
+  const i64 most_rows = is_one ? rows : kSumRows, together = is_one || rows <= kSumRows / 2 ? kGroup : 2;
+  for (i64 r0 = 0; r0 < rows; r0 += most_rows)
+    for (i64 p0 = first; p0 < last; p0 += together) {
+      i64 done = 0;
+      do {
+        const i64 count = min_i64(k - done, kChain);
+        const bool is_first = done == 0, is_last = done + count == k;
+        S *slot = sums;
+        for_each_tile<Most>(min_i64(rows - r0, most_rows), p0, min_i64(last, p0 + together), [&](GemmBlock block, i64 r, i64 p)
+                                AOTI_LAMBDA {
+          const i64 pitch = block.panels * panel;
+          gemm_chain<largest, Width>(block, count, a.data + (r0 + r) * a.row_stride + done * a.col_stride, a.row_stride,
+                                     a.col_stride, b.data + (p - first) * b.panel_stride + done * b.k_stride, b.k_stride,
+                                     b.panel_stride, is_first ? slot : chain);
+          if (!is_first) add_chain(slot, chain, block.rows, block.panels * Width, pitch);
+          if (is_last) sink(m0 + r0 + r, block.rows, p * panel, min_i64(n - p * panel, pitch), slot, pitch);
+          if (!is_one) slot += block.rows * pitch;
+        });
+        done += count;
+      } while (done < k);
+    }
 }
 
 // Rows [m0, m1) and panels [p0, p1) of A * B for packed B. Of each block of rows, done(first, last) is told at its end.

@@ -67,13 +67,10 @@ AOTI_INLINE UnitScratch unit_scratch(i64 m, i64 k) {
 
 // The sums of a few rows by ordinary instructions.
 template <class W> AOTI_NOINLINE void plain_sums(i64 rows, i64 k, Matrix<f32> a, const W *panel, f32 *sums) {
-  for (i64 done = 0; done < rows;) {
-    GemmBlock block = gemm_block<kGemmMost>(rows - done);
-    block.panels = 1;
-    gemm_tile<kGemmMost, kPanel>(block, k, a.data + done * a.row_stride, a.row_stride, a.col_stride, panel, kPanel, 0,
-                                 sums + done * kPanel);
-    done += block.rows;
-  }
+  const auto sink = [=](i64 row, i64 count, i64, i64, const f32 *tile, i64) AOTI_LAMBDA {
+    copy_floats(sums + row * kPanel, tile, count * kPanel);
+  };
+  gemm_group<kGemmMost, kPanel>(0, rows, 0, 1, kPanel, k, a, GemmPanels<W>{panel, kPanel, 0}, sink);
 }
 
 #if AOTI_UNITS

@@ -292,6 +292,9 @@ int main() {
   for (i64 m = 1; m < 64; m += 1 + m / 2)
     check_packed<bf16, bf16>(m, 140, 2100, kRows, 0, true), check_packed<f16, f16>(m, 70, 1030, kRows, 0, false);
   check_packed<f32>(1, 70, 5000, kRows, 0, true), check_packed<f32>(60, 33, 5000, kRows, 0, false);
+  // More rows and panels than sums are kept of from chain to chain.
+  check_packed<f32>(300, 170, 1100, kRows, 0, true), check_packed<bf16, bf16>(139, 70, 2048, kRows, 0, true);
+  check_general<f32, f32>(300, 170, 1100, kColumns, kRows, 0), check_general<f32, f32>(139, 140, 2049, kRows, kColumns, 3);
   for (int i = 0; i < 60; ++i) {
     i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];
     Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));

@@ -50,6 +50,7 @@ const USED: &[(&str, &str)] = &[
     ("run.h", "kForkJoin"),
     ("run.h", "kGrainsOfPart"),
     ("run.h", "kPartsOfThread"),
+    ("tile.h", "kChain"),
     ("tile.h", "kConvRows"),
     ("tile.h", "kPanelBytes"),
     ("winograd.h", "kWinogradPoints"),

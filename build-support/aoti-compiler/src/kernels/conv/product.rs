@@ -9,7 +9,7 @@ use crate::loops::ConvShape;
 
 pub(crate) static PRODUCT: Algorithm = Algorithm {
     word: "conv.product",
-    version: 1,
+    version: 2,
     description: "convolution as one GEMM",
     headers: |_| &["gemm.h", "conv.h"],
     code: kernels::Code::Convolution(Code {

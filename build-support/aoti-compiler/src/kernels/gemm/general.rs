@@ -1,6 +1,8 @@
 //! Register tiles over a right operand that is packed at each run.
 
-use super::{BLOCK_BYTES, Code, LINE, PART, Product, Tiling, as_it_is, few_columns, left_block, most_rows};
+use super::{
+    BLOCK_BYTES, CHAIN, Code, LINE, PART, Product, Tiling, as_it_is, few_columns, left_block, most_rows,
+};
 use crate::constants;
 use crate::cost::WorkKind;
 use crate::kernels::mapping::Block;
@@ -13,7 +15,7 @@ use crate::target::Target;
 
 pub(crate) static GENERAL: Algorithm = Algorithm {
     word: "gemm.general",
-    version: 4,
+    version: 5,
     description: "GEMM, operands packed in each run",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
@@ -74,5 +76,5 @@ pub(super) fn scratch([m, n, k]: [&Expr; 3], size: i64, target: &Target) -> Scra
 
 /// Rows of the left operand that share a packing of the right one.
 fn block_rows(k: f64, size: i64) -> f64 {
-    ((BLOCK_BYTES / size) as f64 / k.max(1.0)).max(GENERAL_ROWS as f64)
+    ((BLOCK_BYTES / size) as f64 / k.clamp(1.0, CHAIN as f64)).max(GENERAL_ROWS as f64)
 }

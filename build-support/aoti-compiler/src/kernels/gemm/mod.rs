@@ -140,6 +140,8 @@ const PART: [Operand; 8] = [
 const TILE_ROWS: i64 = constants::MAIN_ROWS;
 /// Bytes of the left operand that are worked on at a time (`kBlockBytes` of `gemm.h`).
 const BLOCK_BYTES: i64 = constants::BLOCK_BYTES;
+/// Products of a row that are worked on at a time (`kChain` of `tile.h`).
+const CHAIN: i64 = constants::CHAIN;
 /// Bytes of a cache line.
 const LINE: i64 = 64;
 
@@ -393,7 +395,8 @@ fn bytes(dtype: DType) -> i64 {
 
 /// Bytes of a block of copied rows of numbers of `size` bytes, of `least` rows where there are as many.
 fn left_block(m: &Expr, k: &Expr, size: i64, least: i64) -> Expr {
-    let rows = Expr::int(BLOCK_BYTES / size).floor_div(&k.maximum(&Expr::int(1)));
+    let read = k.maximum(&Expr::int(1)).minimum(&Expr::int(CHAIN));
+    let rows = Expr::int(BLOCK_BYTES / size).floor_div(&read);
     let stride = &super::scratch::round_up(k, LINE / size) + LINE / size;
     &(&m.minimum(&rows.maximum(&Expr::int(least))) * &stride) * size
 }

@@ -8,7 +8,7 @@ use crate::target::Target;
 
 pub(crate) static PACKED: Algorithm = Algorithm {
     word: "gemm.packed",
-    version: 3,
+    version: 4,
     description: "GEMM, weights prepacked",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {

@@ -6,7 +6,7 @@ use crate::kernels::{self, Algorithm, Call, typical};
 
 pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
     word: "gemm.packed-narrow",
-    version: 1,
+    version: 2,
     description: "GEMM, narrow weights prepacked",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {

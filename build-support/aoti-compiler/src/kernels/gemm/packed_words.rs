@@ -11,7 +11,7 @@ use crate::target::templates::{WORD, are_words};
 
 pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
     word: "gemm.packed-words",
-    version: 2,
+    version: 3,
     description: "GEMM of bytes, weights prepacked in words",
     headers: |_| &["gemm.h"],
     code: kernels::Code::Product(Code {
