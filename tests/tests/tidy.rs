@@ -4,6 +4,8 @@
 
 #[path = "tidy/algorithms.rs"]
 mod algorithms;
+#[path = "tidy/backends.rs"]
+mod backends;
 #[path = "tidy/imports.rs"]
 mod imports;
 #[path = "tidy/sizes.rs"]
