@@ -118,7 +118,7 @@ impl Version {
     }
 }
 
-/// A bundle without the files that are headers.
+/// A bundle without the files that are headers, and without digests of the whole, which are of headers too.
 fn without_headers(bundle: &str) -> String {
     let mut is_header = false;
     let mut kept = String::new();
@@ -127,10 +127,16 @@ fn without_headers(bundle: &str) -> String {
             is_header = name.starts_with("include/");
         }
         if !is_header {
-            kept.push_str(line);
+            let words = line.split_inclusive('"').filter(|word| !is_digest(word.trim_end_matches('"')));
+            kept.extend(words);
         }
     }
     kept
+}
+
+/// Whether a word is a digest of 256 bits.
+fn is_digest(word: &str) -> bool {
+    word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The program that a folder's sources make. Worktrees do not share a folder of artefacts: cargo takes a crate of one for that
