@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use aoti_build::{Choices, Manifest, Model, operators_of_project, suggest};
-use clap::{Args, ValueEnum};
+use aoti_toolchain::Device;
+use clap::{Args, FromArgMatches, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Rounding;
@@ -21,18 +22,14 @@ pub(crate) struct Code {
     /// Part of the symbols of the model, so that one program may have several models of the same name
     #[arg(long, value_name = "NAME", default_value = "")]
     namespace: String,
-    /// Devices, comma-separated: `cpu`, `cuda`, `rocm` [default: cpu]
+    /// Devices, comma-separated, such as `cpu` and `cuda` [default: cpu]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) devices: Vec<String>,
     /// Instruction-set levels of processors, comma-separated [default: the target's]
     #[arg(long, value_name = "LEVELS", value_delimiter = ',')]
     cpu: Vec<String>,
-    /// Architectures of NVIDIA GPUs, comma-separated
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    cuda: Vec<String>,
-    /// Architectures of AMD GPUs, comma-separated
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    rocm: Vec<String>,
+    #[command(flatten)]
+    architectures: Architectures,
     /// Where the weights are: in the library, or in a file that the program loads
     #[arg(long, value_enum, default_value = "embed")]
     weights: Placement,
@@ -56,6 +53,38 @@ pub(crate) struct Code {
     pub(crate) operators: Option<PathBuf>,
     #[command(flatten)]
     rounding: Rounding,
+}
+
+/// Architectures of GPUs: an option for each kind of these, by its name.
+#[derive(Debug)]
+struct Architectures(Vec<(Device, Vec<String>)>);
+
+impl Args for Architectures {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(Device::GPUS.map(|device| {
+            let help = format!("Architectures of {}, comma-separated", device.label());
+            let option = clap::Arg::new(device.as_str()).long(device.as_str()).help(help);
+            option.value_name("NAMES").value_delimiter(',').action(clap::ArgAction::Append)
+        }))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Architectures::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Architectures {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Architectures, clap::Error> {
+        let names = |device: Device| {
+            matches.get_many::<String>(device.as_str()).into_iter().flatten().cloned().collect()
+        };
+        Ok(Architectures(Device::GPUS.map(|device| (device, names(device))).into()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Architectures::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,9 +123,8 @@ impl Code {
         let dims: Map<String, Value> = self.dims.iter().map(|(old, new)| (old.clone(), json!(new))).collect();
         own.insert("dims".to_owned(), Value::Object(dims));
         let mut table = json!({ "models": { name: own } });
-        for (key, names) in
-            [("devices", &self.devices), ("cpu", &self.cpu), ("cuda", &self.cuda), ("rocm", &self.rocm)]
-        {
+        let gpus = self.architectures.0.iter().map(|(device, names)| (device.as_str(), names));
+        for (key, names) in [("devices", &self.devices), ("cpu", &self.cpu)].into_iter().chain(gpus) {
             if !names.is_empty() {
                 table[key] = json!(names);
             }

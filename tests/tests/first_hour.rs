@@ -57,88 +57,121 @@ fn a_new_project_builds_and_runs_at_once() {
 #[test]
 fn a_project_grows_from_nothing() {
     let home = Home::new();
-    let write = |name: &str, text: &str| {
-        let path = home.folder.join("wächst").join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    let run = || Ended::of(&mut home.cargo("wächst", &["run", "--quiet"]));
     Ended::of(&mut home.aoti(&["new", "wächst", "--name", "grows"])).succeeded();
     fs::remove_dir(home.folder.join("wächst/models")).unwrap();
-    assert!(run().succeeded().stdout.contains("put a model into `models/`"));
+    let project = Growing { home: &home };
+    assert!(project.run().succeeded().stdout.contains("put a model into `models/`"));
+    project.finds_models();
+    project.checks_without_a_compiler();
+    project.says_what_cannot_be();
+    project.has_two_models();
+    project.is_built_by_its_script();
+    project.has_bindings_alone();
+}
 
-    // A folder that appears is noticed; a name is looked up among those there are.
-    write("models/my-net.aoti", SCALED);
-    write("src/main.rs", "aoti_runtime::include_model!(\"mynet\");\nfn main() {}\n");
-    let said = run().stderr;
-    let expected = "there is no model `mynet`; the models of this package: `my-net` (module `my_net`)";
-    assert!(said.contains(expected), "{said}");
+/// The project of that test, and what happens to it.
+struct Growing<'a> {
+    home: &'a Home,
+}
 
-    // What only checks needs no compiler, and a build after it is whole.
-    write("src/main.rs", MAIN);
-    let check = |arguments: &[&str]| {
-        let mut cargo = home.cargo("wächst", arguments);
-        cargo.arg("--quiet").env("CXX", "/nowhere/c++");
-        Ended::of(&mut cargo)
-    };
-    check(&["check"]).succeeded();
-    check(&["check"]).succeeded();
-    let mut clippy = home.cargo("wächst", &["clippy", "--quiet", "--", "-D", "warnings"]);
-    Ended::of(clippy.env("CXX", "/nowhere/c++")).succeeded();
-    assert_eq!(run().succeeded().stdout, "[1.0, 4.0, 9.0]\n");
-    // What is built stays where nothing has changed, and is not missed.
-    check(&["check"]).succeeded();
-    assert_eq!(run().succeeded().stdout, "[1.0, 4.0, 9.0]\n");
-
-    // What cannot be is said at run time, with the input and the bound; at build time, with the model and the place.
-    write("src/main.rs", &MAIN.replace("[1.0_f32, 2.0, 3.0]", "[1.0_f32, 2.0]"));
-    let said = run().stderr;
-    assert!(said.contains("Error: input `x`: dimension 1 is 2, must be 3"), "{said}");
-    write("src/main.rs", MAIN);
-    write("models/second.aoti", "graph {");
-    let said = run().stderr;
-    assert!(said.contains("error: grows@0.1.0: model `second` (") && said.contains("[AOTI0009]"), "{said}");
-    write("models/second.aoti", SCALED);
-    let manifest = fs::read_to_string(home.folder.join("wächst/Cargo.toml")).unwrap();
-    write("Cargo.toml", &format!("{manifest}\n[package.metadata.aoti]\ncpus = [\"native\"]\n"));
-    let said = run().stderr;
-    assert!(said.contains("unknown key `cpus`; did you mean `cpu`? [AOTI0101]"), "{said}");
-
-    // Two models, of which one has names of the user's.
-    let named = "[package.metadata.aoti.models]\n\
-        second = { path = \"models/second.aoti\", outputs = [\"scaled\"], dims = { batch = \"rows\" } }\n\
-        my-net = { path = \"models/my-net.aoti\" }\n";
-    write("Cargo.toml", &format!("{manifest}\n{named}"));
-    write("src/main.rs", TWO);
-    assert_eq!(run().succeeded().stdout, "[1.0, 8.0, 27.0] Some(\"rows\")\n");
-    let ended = Ended::of(&mut home.aoti(&["build", "-m", "wächst/Cargo.toml"])).succeeded();
-    assert!(ended.stderr.contains("model `my-net` is the module `my_net`"), "{}", ended.stderr);
-    if tools::arm_compiler() {
-        let arm = ["build", "-m", "wächst/Cargo.toml", "--target", "aarch64-unknown-linux-gnu"];
-        Ended::of(&mut home.aoti(&arm)).succeeded();
+impl Growing<'_> {
+    fn write(&self, name: &str, text: &str) {
+        let path = self.home.folder.join("wächst").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
-    write("Cargo.toml", &manifest);
-    write("src/main.rs", TWO);
 
-    // The same, said by the build script, which makes one of the models itself and is not run again for that.
-    let script = fs::read_to_string(home.folder.join("wächst/build.rs")).unwrap();
-    write("build.rs", SCRIPT);
-    assert_eq!(run().succeeded().stdout, "[1.0, 8.0, 27.0] Some(\"rows\")\n");
-    let again = Ended::of(&mut home.cargo("wächst", &["build", "-v"])).succeeded();
-    assert!(again.stderr.contains("Fresh grows"), "{}", again.stderr);
-    write("build.rs", &script);
-    write("src/main.rs", MAIN);
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.home.folder.join("wächst").join(name)).unwrap()
+    }
 
-    // Bindings say so when they are run, and a choice that there is not is refused.
-    let with = |value: &str| {
-        let mut cargo = home.cargo("wächst", &["run", "--quiet"]);
-        cargo.env("AOTI_BUILD", value);
-        Ended::of(&mut cargo)
-    };
-    let ended = with("bindings");
-    assert!(ended.stderr.contains("only the bindings of `my-net` were built"), "{}", ended.stderr);
-    let said = with("binding").stderr;
-    assert!(said.contains("`AOTI_BUILD` cannot be `binding`; did you mean `bindings`?"), "{said}");
+    fn cargo(&self, arguments: &[&str]) -> Command {
+        self.home.cargo("wächst", arguments)
+    }
+
+    fn run(&self) -> Ended {
+        Ended::of(&mut self.cargo(&["run", "--quiet"]))
+    }
+
+    /// A folder that appears is noticed; a name is looked up among those there are.
+    fn finds_models(&self) {
+        self.write("models/my-net.aoti", SCALED);
+        self.write("src/main.rs", "aoti_runtime::include_model!(\"mynet\");\nfn main() {}\n");
+        let said = self.run().stderr;
+        let expected = "there is no model `mynet`; the models of this package: `my-net` (module `my_net`)";
+        assert!(said.contains(expected), "{said}");
+    }
+
+    /// What only checks needs no compiler, and a build after it is whole.
+    fn checks_without_a_compiler(&self) {
+        self.write("src/main.rs", MAIN);
+        let without = |arguments: &[&str]| {
+            Ended::of(self.cargo(arguments).env("CXX", "/nowhere/c++")).succeeded();
+        };
+        without(&["check", "--quiet"]);
+        without(&["check", "--quiet"]);
+        without(&["clippy", "--quiet", "--", "-D", "warnings"]);
+        assert_eq!(self.run().succeeded().stdout, "[1.0, 4.0, 9.0]\n");
+        // What is built stays where nothing has changed, and is not missed.
+        without(&["check", "--quiet"]);
+        assert_eq!(self.run().succeeded().stdout, "[1.0, 4.0, 9.0]\n");
+    }
+
+    /// What cannot be is said at run time, with the input and the bound; at build time, with the model and the place.
+    fn says_what_cannot_be(&self) {
+        self.write("src/main.rs", &MAIN.replace("[1.0_f32, 2.0, 3.0]", "[1.0_f32, 2.0]"));
+        let said = self.run().stderr;
+        assert!(said.contains("Error: input `x`: dimension 1 is 2, must be 3"), "{said}");
+        self.write("src/main.rs", MAIN);
+        self.write("models/second.aoti", "graph {");
+        let said = self.run().stderr;
+        let is_placed = said.contains("error: grows@0.1.0: model `second` (") && said.contains("[AOTI0009]");
+        assert!(is_placed, "{said}");
+        self.write("models/second.aoti", SCALED);
+        let manifest = self.read("Cargo.toml");
+        self.write("Cargo.toml", &format!("{manifest}\n[package.metadata.aoti]\ncpus = [\"native\"]\n"));
+        let said = self.run().stderr;
+        assert!(said.contains("unknown key `cpus`; did you mean `cpu`? [AOTI0101]"), "{said}");
+        self.write("Cargo.toml", &manifest);
+    }
+
+    /// Two models, of which one has names of the user's.
+    fn has_two_models(&self) {
+        let named = "[package.metadata.aoti.models]\n\
+            second = { path = \"models/second.aoti\", outputs = [\"scaled\"], dims = { batch = \"rows\" } }\n\
+            my-net = { path = \"models/my-net.aoti\" }\n";
+        let manifest = self.read("Cargo.toml");
+        self.write("Cargo.toml", &format!("{manifest}\n{named}"));
+        self.write("src/main.rs", TWO);
+        assert_eq!(self.run().succeeded().stdout, "[1.0, 8.0, 27.0] Some(\"rows\")\n");
+        let ended = Ended::of(&mut self.home.aoti(&["build", "-m", "wächst/Cargo.toml"])).succeeded();
+        assert!(ended.stderr.contains("model `my-net` is the module `my_net`"), "{}", ended.stderr);
+        if tools::arm_compiler() {
+            let arm = ["build", "-m", "wächst/Cargo.toml", "--target", "aarch64-unknown-linux-gnu"];
+            Ended::of(&mut self.home.aoti(&arm)).succeeded();
+        }
+        self.write("Cargo.toml", &manifest);
+    }
+
+    /// The same, said by the build script, which makes one of the models itself and is not run again for that.
+    fn is_built_by_its_script(&self) {
+        let script = self.read("build.rs");
+        self.write("build.rs", SCRIPT);
+        assert_eq!(self.run().succeeded().stdout, "[1.0, 8.0, 27.0] Some(\"rows\")\n");
+        let again = Ended::of(&mut self.cargo(&["build", "-v"])).succeeded();
+        assert!(again.stderr.contains("Fresh grows"), "{}", again.stderr);
+        self.write("build.rs", &script);
+        self.write("src/main.rs", MAIN);
+    }
+
+    /// Bindings say so when they are run, and a choice that there is not is refused.
+    fn has_bindings_alone(&self) {
+        let with = |value: &str| Ended::of(self.cargo(&["run", "--quiet"]).env("AOTI_BUILD", value)).stderr;
+        let said = with("bindings");
+        assert!(said.contains("only the bindings of `my-net` were built"), "{said}");
+        let said = with("binding");
+        assert!(said.contains("`AOTI_BUILD` cannot be `binding`; did you mean `bindings`?"), "{said}");
+    }
 }
 
 /// Build scripts are compiled without optimisation, and hash models whole.

@@ -4,6 +4,8 @@
 
 #[path = "tidy/algorithms.rs"]
 mod algorithms;
+#[path = "tidy/backends.rs"]
+mod backends;
 #[path = "tidy/imports.rs"]
 mod imports;
 #[path = "tidy/sizes.rs"]
@@ -57,7 +59,9 @@ fn collect(folder: &Path, sources: &mut Vec<Source>) {
     for entry in fs::read_dir(folder).expect("a folder of the repository can be read") {
         let path = entry.expect("a folder of the repository can be read").path();
         let name = path.file_name().expect("an entry has a name").to_string_lossy();
-        if name == "target" || name.starts_with('.') {
+        // Where cargo puts what it makes; the compiler has a folder of that name among its sources.
+        let is_made = name == "target" && folder.file_name().is_none_or(|parent| parent != "src");
+        if is_made || name.starts_with('.') {
             continue;
         }
         if path.is_dir() {

@@ -390,27 +390,11 @@ const SDK: &str = "{sdk}";
 /// Stands for the target in arguments that make programs which need no library.
 const STATIC_MACHINE: &str = "{static-machine}";
 
-const SOURCES: [(&str, &str); 14] = [
-    ("gcc.toml", include_str!("../gcc.toml")),
-    ("clang.toml", include_str!("../clang.toml")),
-    ("gcc-aarch64.toml", include_str!("../gcc-aarch64.toml")),
-    ("clang-aarch64.toml", include_str!("../clang-aarch64.toml")),
-    ("nvcc.toml", include_str!("../nvcc.toml")),
-    ("clang-cuda.toml", include_str!("../clang-cuda.toml")),
-    ("hipcc.toml", include_str!("../hipcc.toml")),
-    ("clang-hip.toml", include_str!("../clang-hip.toml")),
-    ("gcc-riscv64.toml", include_str!("../gcc-riscv64.toml")),
-    ("gcc-windows.toml", include_str!("../gcc-windows.toml")),
-    ("clang-android.toml", include_str!("../clang-android.toml")),
-    ("xcode.toml", include_str!("../xcode.toml")),
-    ("clang-msvc.toml", include_str!("../clang-msvc.toml")),
-    ("zig.toml", include_str!("../zig.toml")),
-];
-
 /// The definitions that come with the crate, in order of priority.
 pub fn definitions() -> Vec<Definition> {
-    let mut all: Vec<Definition> = SOURCES
-        .iter()
+    let mut all: Vec<Definition> = Device::ALL
+        .into_iter()
+        .flat_map(Device::toolchains)
         .map(|(file, text)| {
             Definition::parse(file, text).expect("embedded definitions are checked by a test")
         })
@@ -435,7 +419,7 @@ mod tests {
     #[test]
     fn embedded_definitions_parse_and_have_distinct_names() {
         let all = definitions();
-        assert_eq!(all.len(), SOURCES.len());
+        assert_eq!(all.len(), Device::ALL.into_iter().flat_map(Device::toolchains).count());
         let names: std::collections::BTreeSet<_> = all.iter().map(|definition| &definition.name).collect();
         assert_eq!(names.len(), all.len());
     }
@@ -482,7 +466,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_errors() {
-        let text = format!("surprise = 1\n{}", SOURCES[0].1);
+        let text = format!("surprise = 1\n{}", Device::Cpu.toolchains()[0].1);
         let error = Definition::parse("x.toml", &text).unwrap_err();
         assert!(error.to_string().contains("surprise"), "{error}");
     }

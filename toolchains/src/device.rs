@@ -6,13 +6,12 @@
 use std::sync::Arc;
 
 use crate::action::{Action, Input, Tool};
-use crate::device_class::Device;
 use crate::device_code::{Form, bundle, inspect};
 use crate::error::Error;
 use crate::events::Events;
 use crate::executor::Executor;
 use crate::find::Launch;
-use crate::gpu::{GpuArchitecture, Scope, gpu_architectures};
+use crate::gpu::{GpuArchitecture, gpu_architectures};
 use crate::jobs::Mode;
 use crate::probe::Helper;
 use crate::resolve::Toolchain;
@@ -173,7 +172,8 @@ impl Toolchain {
             target: self.target.to_string(),
             known: self.architectures().join(", "),
         };
-        let (Some(gpu), Some(device)) = (self.definition.gpu(), &self.definition.device) else {
+        let served = self.definition.gpu().and_then(|gpu| Some((gpu, gpu.gpu()?)));
+        let (Some((gpu, class)), Some(device)) = (served, &self.definition.device) else {
             return Err(unknown(job.architectures.first().map_or("", String::as_str)));
         };
         let mut wanted = Vec::new();
@@ -184,36 +184,32 @@ impl Toolchain {
                 wanted.push(architecture);
             }
         }
-        let machine_form = if gpu == Device::Rocm { Form::CodeObject } else { Form::Cubin };
         let mut parts = Vec::new();
         for architecture in &wanted {
             let assembler = self.assembler(architecture);
             parts.push(match (&device.binary, &device.text, assembler) {
-                (Some(binary), _, _) => self.part(job, mode, architecture, machine_form, binary),
+                (Some(binary), _, _) => self.part(job, mode, architecture, class.machine_code, binary),
                 (None, Some(text), None) => self.part(job, mode, architecture, Form::Ptx, text),
                 (None, Some(text), assembler @ Some(_)) => {
                     let part = self.part(job, mode, architecture, Form::Ptx, text);
-                    DevicePart { form: Form::Cubin, assembler, ..part }
+                    DevicePart { form: class.machine_code, assembler, ..part }
                 }
                 (None, None, _) => return Err(unknown(&architecture.to_string())),
             });
         }
-        if let (true, Some(text), Some(newest)) = (job.portable, &device.text, newest(&wanted)) {
+        if let (true, Some(text), Some(newest)) = (job.portable, &device.text, (class.portable)(&wanted)) {
             let is_there = |part: &DevicePart| part.form == Form::Ptx && part.architecture == newest;
             if !parts.iter().any(is_there) && self.compiler.supports(&newest) {
                 parts.push(self.part(job, mode, &newest, Form::Ptx, text));
             }
         }
-        let packer = self.compiler.helpers.get("fatbinary").filter(|_| gpu == Device::Cuda).map(tool_of);
+        let packer = class.packer.and_then(|name| self.compiler.helpers.get(name)).map(tool_of);
         Ok(DevicePlan { label: job.label.clone(), parts, output: job.output.clone(), packer })
     }
 
     fn assembler(&self, architecture: &GpuArchitecture) -> Option<Tool> {
         let helper = self.compiler.helpers.get("ptxas")?;
-        let GpuArchitecture::Cuda { number, .. } = architecture else { return None };
-        let number = number.to_string();
-        let base = architecture.base();
-        helper.architectures.iter().any(|name| *name == number || *name == base).then(|| tool_of(helper))
+        helper.architectures.iter().any(|name| architecture.is_assembled_as(name)).then(|| tool_of(helper))
     }
 
     fn part(
@@ -262,15 +258,6 @@ impl Toolchain {
 
 fn tool_of(helper: &Helper) -> Tool {
     Tool { launch: Launch::of(&helper.program), identity: helper.identity.clone() }
-}
-
-/// What PTX is made for: the newest architecture without suffix, for PTX with one runs on no later GPU.
-fn newest(wanted: &[GpuArchitecture]) -> Option<GpuArchitecture> {
-    let numbers = wanted.iter().filter_map(|one| match one {
-        GpuArchitecture::Cuda { number, .. } => Some(*number),
-        GpuArchitecture::Rocm { .. } => None,
-    });
-    numbers.max().map(|number| GpuArchitecture::Cuda { number, scope: Scope::Portable })
 }
 
 impl Executor {
@@ -386,6 +373,7 @@ fn checked(part: &DevicePart, content: &[u8]) -> Result<Vec<String>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_class::Device;
 
     fn part(name: &str, form: Form, content: &[u8]) -> PartReport {
         let architecture = GpuArchitecture::parse(Device::Cuda, name).unwrap();

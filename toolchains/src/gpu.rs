@@ -6,6 +6,69 @@
 use std::fmt;
 
 use crate::device_class::Device;
+use crate::device_code::Form;
+use crate::environment::Environment;
+use crate::present;
+
+/// What is known of a class of GPUs beside its [`Device`].
+pub(crate) struct GpuClass {
+    /// Reads the name of an architecture.
+    parse: fn(&str) -> Option<GpuArchitecture>,
+    /// The architectures in the tables, in order.
+    all: fn() -> Vec<GpuArchitecture>,
+    /// The architecture of each GPU of this machine, or what was looked for.
+    pub(crate) present: fn(&Environment) -> Result<Vec<String>, Vec<String>>,
+    /// What its machine code is.
+    pub(crate) machine_code: Form,
+    /// What LLVM calls its machine.
+    pub(crate) triple: &'static str,
+    /// The helper that packs code for several architectures, if the build does not do so itself.
+    pub(crate) packer: Option<&'static str>,
+    /// Portable code for these architectures is made for this one.
+    pub(crate) portable: fn(&[GpuArchitecture]) -> Option<GpuArchitecture>,
+}
+
+const NVIDIA: GpuClass = GpuClass {
+    parse: parse_cuda,
+    all: || {
+        let scoped = |row: &'static CudaRow| {
+            row.scopes.iter().map(|&scope| GpuArchitecture::Cuda { number: row.number, scope })
+        };
+        CUDA.iter().flat_map(scoped).collect()
+    },
+    present: |environment| present::nvidia(environment).map_err(|reason| vec![reason]),
+    machine_code: Form::Cubin,
+    triple: "nvptx64-nvidia-cuda",
+    packer: Some("fatbinary"),
+    portable: newest,
+};
+
+const AMD: GpuClass = GpuClass {
+    parse: parse_rocm,
+    all: || {
+        let plain = |row: &RocmRow| GpuArchitecture::Rocm {
+            processor: row.processor.to_owned(),
+            features: Vec::new(),
+        };
+        ROCM.iter().map(plain).collect()
+    },
+    present: present::amd,
+    machine_code: Form::CodeObject,
+    triple: "amdgcn-amd-amdhsa",
+    packer: None,
+    portable: |_| None,
+};
+
+impl Device {
+    /// What is known of it, if it is a GPU.
+    pub(crate) fn gpu(self) -> Option<&'static GpuClass> {
+        match self {
+            Device::Cpu => None,
+            Device::Cuda => Some(&NVIDIA),
+            Device::Rocm => Some(&AMD),
+        }
+    }
+}
 
 /// One architecture, as a user asks for it: `sm_90a`, `gfx90a:xnack-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,11 +190,7 @@ impl GpuArchitecture {
     /// Reads a name; `None` for names of another form, and for suffixes that its architecture does not have.
     /// A number or processor that is in no table is accepted: the compiler may know newer ones.
     pub fn parse(device: Device, name: &str) -> Option<Self> {
-        match device {
-            Device::Cpu => None,
-            Device::Cuda => parse_cuda(name),
-            Device::Rocm => parse_rocm(name),
-        }
+        (device.gpu()?.parse)(name)
     }
 
     /// The device that it is of.
@@ -140,6 +199,20 @@ impl GpuArchitecture {
             GpuArchitecture::Cuda { .. } => Device::Cuda,
             GpuArchitecture::Rocm { .. } => Device::Rocm,
         }
+    }
+
+    /// Its name as compilers list those that they make code for. Settings of AMD's are the same for all that know the processor.
+    pub(crate) fn listed(&self) -> String {
+        match self {
+            GpuArchitecture::Cuda { .. } => self.to_string(),
+            GpuArchitecture::Rocm { .. } => self.base(),
+        }
+    }
+
+    /// Whether an assembler means it by a name: with or without what stands before the number.
+    pub(crate) fn is_assembled_as(&self, name: &str) -> bool {
+        let base = self.base();
+        name == base || base.strip_prefix("sm_") == Some(name)
     }
 
     /// Its name without suffix or settings, as compilers list it.
@@ -219,20 +292,16 @@ fn parse_rocm(name: &str) -> Option<GpuArchitecture> {
 
 /// Every architecture in the tables, in order.
 pub fn gpu_architectures(device: Device) -> Vec<GpuArchitecture> {
-    match device {
-        Device::Cpu => Vec::new(),
-        Device::Cuda => CUDA
-            .iter()
-            .flat_map(|row| {
-                let of = |&scope| GpuArchitecture::Cuda { number: row.number, scope };
-                row.scopes.iter().map(of)
-            })
-            .collect(),
-        Device::Rocm => ROCM
-            .iter()
-            .map(|row| GpuArchitecture::Rocm { processor: row.processor.to_owned(), features: Vec::new() })
-            .collect(),
-    }
+    device.gpu().map(|class| (class.all)()).unwrap_or_default()
+}
+
+/// What PTX is made for: the newest architecture without suffix, for PTX with one runs on no later GPU.
+fn newest(wanted: &[GpuArchitecture]) -> Option<GpuArchitecture> {
+    let numbers = wanted.iter().filter_map(|one| match one {
+        GpuArchitecture::Cuda { number, .. } => Some(*number),
+        GpuArchitecture::Rocm { .. } => None,
+    });
+    numbers.max().map(|number| GpuArchitecture::Cuda { number, scope: Scope::Portable })
 }
 
 /// The processor that an `EF_AMDGPU_MACH` value stands for.
@@ -246,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_name_in_the_tables_survives_parsing() {
-        for device in [Device::Cuda, Device::Rocm] {
+        for device in Device::GPUS {
             let all = gpu_architectures(device);
             assert!(all.len() > 15);
             for architecture in all {

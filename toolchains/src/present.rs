@@ -87,22 +87,24 @@ pub(crate) fn without_native(wish: &Requirements, environment: &Environment) -> 
 
 /// The architecture of each GPU of a class, or what was looked for.
 fn architectures(device: Device, environment: &Environment) -> Result<Vec<String>, Vec<String>> {
-    match device {
-        Device::Cpu => Err(Vec::new()),
-        Device::Cuda => nvidia(environment).map_err(|reason| vec![reason]),
-        Device::Rocm => amd(Path::new(NODES)).or_else(|of_driver| {
-            by_programs(environment).map_err(|of_programs| [vec![of_driver], of_programs].concat())
-        }),
-    }
+    device.gpu().map_or(Err(Vec::new()), |class| (class.present)(environment))
 }
 
-fn nvidia(environment: &Environment) -> Result<Vec<String>, String> {
+/// NVIDIA's GPUs.
+pub(crate) fn nvidia(environment: &Environment) -> Result<Vec<String>, String> {
     let names = ["nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"];
     let program = names.iter().find_map(|name| program_named(name.as_ref(), environment));
     let program = program.ok_or("`nvidia-smi`, which comes with NVIDIA's driver, is not on PATH")?;
     let arguments = ["--query-gpu=compute_cap", "--format=csv,noheader"];
     let found = capabilities(&answer(&program, &arguments, environment)?);
     if found.is_empty() { Err("`nvidia-smi` tells of no GPU".to_owned()) } else { Ok(found) }
+}
+
+/// AMD's GPUs.
+pub(crate) fn amd(environment: &Environment) -> Result<Vec<String>, Vec<String>> {
+    nodes(Path::new(NODES)).or_else(|of_driver| {
+        by_programs(environment).map_err(|of_programs| [vec![of_driver], of_programs].concat())
+    })
 }
 
 /// What the first program tells that can; else why each cannot.
@@ -157,7 +159,7 @@ fn capabilities(text: &str) -> Vec<String> {
 }
 
 /// The kernel driver tells a version for each node, 0 for processors.
-fn amd(nodes: &Path) -> Result<Vec<String>, String> {
+fn nodes(nodes: &Path) -> Result<Vec<String>, String> {
     let shown = nodes.display();
     let listing = std::fs::read_dir(nodes)
         .map_err(|_| format!("`{shown}`, which AMD's kernel driver makes, cannot be read"))?;
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn nodes_of_the_kernel_driver_are_gpus_or_processors() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(amd(&folder.path().join("nodes")).unwrap_err().contains("cannot be read"));
+        assert!(nodes(&folder.path().join("nodes")).unwrap_err().contains("cannot be read"));
         for (node, text) in [
             ("0", "cpu_cores_count 64\ngfx_target_version 0\n"),
             ("1", "cpu_cores_count 0\nsimd_count 416\ngfx_target_version 90010\n"),
@@ -201,10 +203,10 @@ mod tests {
             fs_err::create_dir_all(folder.path().join(node)).unwrap();
             fs_err::write(folder.path().join(node).join("properties"), text).unwrap();
         }
-        assert_eq!(amd(folder.path()).unwrap(), ["gfx90a", "gfx90a"]);
+        assert_eq!(nodes(folder.path()).unwrap(), ["gfx90a", "gfx90a"]);
         for node in ["1", "2"] {
             fs_err::remove_dir_all(folder.path().join(node)).unwrap();
         }
-        assert!(amd(folder.path()).unwrap_err().contains("no node with a GPU"));
+        assert!(nodes(folder.path()).unwrap_err().contains("no node with a GPU"));
     }
 }

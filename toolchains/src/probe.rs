@@ -112,12 +112,7 @@ pub struct Compiler {
 impl Compiler {
     /// Whether it makes code for a GPU architecture.
     pub fn supports(&self, architecture: &GpuArchitecture) -> bool {
-        let name = match architecture {
-            GpuArchitecture::Cuda { .. } => architecture.to_string(),
-            // Settings are the same for all compilers that know the processor.
-            GpuArchitecture::Rocm { .. } => architecture.base(),
-        };
-        self.architectures.contains(&name)
+        self.architectures.contains(&architecture.listed())
     }
 }
 

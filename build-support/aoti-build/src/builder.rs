@@ -91,7 +91,7 @@ impl Builder {
         self
     }
 
-    /// What all models are built for, in place of the table's `devices`: `cpu`, `cuda`, `rocm`.
+    /// What all models are built for, in place of the table's `devices`.
     #[must_use]
     pub fn devices(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
         self.script.devices = names.into_iter().map(Into::into).collect();
@@ -110,7 +110,9 @@ impl Builder {
         self.architectures(Device::Rocm, names)
     }
 
-    fn architectures(
+    /// Architectures of a kind of GPUs, in place of the table's key with the name of these.
+    #[must_use]
+    pub fn architectures(
         mut self,
         device: Device,
         names: impl IntoIterator<Item = impl Into<String>>,

@@ -397,4 +397,44 @@ mod tests {
             }
         }
     }
+
+    /// What `gpu/device.h` says of an architecture of AMD's: the branch that holds for what its compilers define.
+    fn units_of_header(architecture: &str) -> &'static str {
+        const HEADER: &str = include_str!("../../aoti-compiler/include/aoti/gpu/device.h");
+        let (_, chain) = HEADER.split_once("#define AOTI_NVIDIA 0\n").expect("it asks which of AMD's it is");
+        let family = format!("__GFX{}__", &architecture[3..architecture.len() - 2]);
+        let own = format!("__{architecture}__");
+        let is_defined = |term: &str| {
+            let name =
+                term.trim().trim_start_matches('!').trim_start_matches("defined(").trim_end_matches(')');
+            (name == own || name == family) != term.trim().starts_with('!')
+        };
+        let holds = |condition: &str| condition.split("||").any(|all| all.split("&&").all(is_defined));
+        let mut lines = chain.lines();
+        while let Some(line) = lines.next() {
+            let branch = line.strip_prefix("#if ").or_else(|| line.strip_prefix("#elif "));
+            if branch.map_or(line == "#else", holds) {
+                let units = lines.next().and_then(|line| line.strip_prefix("#define AOTI_UNITS "));
+                return units.expect("each branch says which units there are");
+            }
+        }
+        unreachable!("the last branch holds for all others")
+    }
+
+    #[test]
+    fn matrix_units_are_those_that_device_code_is_made_for() {
+        for vendor in Vendor::ALL {
+            for architecture in gpu_architectures(device_of(vendor)) {
+                let own = GpuTarget::named(&architecture.to_string()).and_then(|target| target.matrix_units);
+                let own = own.map_or("0", |units| units.name);
+                let header = match architecture.base() {
+                    amd if amd.starts_with("gfx") => units_of_header(&amd),
+                    // All of NVIDIA's have the same, and templates for some.
+                    _ if own == "0" => "0",
+                    _ => "AOTI_MMA",
+                };
+                assert_eq!(own, header, "{architecture}");
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use aoti_toolchain::Device;
 
 use crate::locate::Location;
 
@@ -51,13 +52,19 @@ impl Code {
     }
 
     /// The long text of `cargo aoti explain`.
-    pub fn explanation(self) -> &'static str {
+    pub fn explanation(self) -> String {
+        let devices = Device::ALL.map(|device| format!("`{}`", device.as_str()));
+        self.text().replace("{devices}", &devices.join(", "))
+    }
+
+    /// The same with `{devices}` for the names of all devices.
+    fn text(self) -> &'static str {
         match self {
             Code::UnknownKey => {
-                "Cargo accepts anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nThe keys are `devices`, `cpu`, `cuda`, `rocm`, `allow-tf32`, `libraries`, `models`, `operators` and `toolchain`; for a model `path`, `programs`, `weights`,\n`named-weights`, `weights-type`, `link`, `cpu`, `allow-tf32`, `outputs`, `dims`, `shapes`,\n`sizes` and `test`; for a program `path`, `outputs` and `dims`; for an operator `schema`, `symbol`, `source`, `decides-sizes`\nand `graph`; for a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
+                "Cargo accepts anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nThe keys are `devices`, {devices}, `allow-tf32`, `libraries`, `models`, `operators` and `toolchain`; for a model `path`, `programs`, `weights`,\n`named-weights`, `weights-type`, `link`, `cpu`, `allow-tf32`, `outputs`, `dims`, `shapes`,\n`sizes` and `test`; for a program `path`, `outputs` and `dims`; for an operator `schema`, `symbol`, `source`, `decides-sizes`\nand `graph`; for a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
             }
             Code::Value => {
-                "A value has the wrong type for its key, or is not one of the possible words: `weights` is `embed`, `sidecar` or\n`external`; `weights-type` is `own`, `int8`, `int4` or `bf16`; `link` is `static` or `dylib`; `named-weights`, `test` and `decides-sizes` are booleans;\n`allow-tf32` is a boolean or a table of those, `matmul` and `conv`; `libraries` lists `cublaslt`, `hipblaslt`, `openblas` and `onednn`; `dims` is a table of\nstrings; `sizes` is a list of tables of integers; `devices`, `cpu`, `cuda`, `rocm`, `outputs`, `flags`, `link-flags` and `targets` are lists of strings; the\nother values are strings."
+                "A value has the wrong type for its key, or is not one of the possible words: `weights` is `embed`, `sidecar` or\n`external`; `weights-type` is `own`, `int8`, `int4` or `bf16`; `link` is `static` or `dylib`; `named-weights`, `test` and `decides-sizes` are booleans;\n`allow-tf32` is a boolean or a table of those, `matmul` and `conv`; `libraries` lists `cublaslt`, `hipblaslt`, `openblas` and `onednn`; `dims` is a table of\nstrings; `sizes` is a list of tables of integers; `devices`, {devices}, `outputs`, `flags`, `link-flags` and `targets` are lists of strings; the\nother values are strings."
             }
             Code::Duplicate => {
                 "A model's name becomes a Rust module and a symbol. Names that become the same identifier, such as `my-net`\nand `my_net`, or `models/net.pt2` and `models/net.aoti`, would collide. Give them names in\n`[package.metadata.aoti.models.<name>]`."
@@ -66,7 +73,7 @@ impl Code {
                 "The file that a model's `path` names does not exist. Paths are relative to the manifest with the table.\nWithout a table of models, every `models/*.pt2`, `*.onnx` and `*.aoti` of the package is a model."
             }
             Code::Device => {
-                "`devices` lists `cpu`, `cuda` and `rocm`; `cpu` lists instruction-set levels, which\n`cargo aoti doctor` shows. The message names the one that is unknown or not supported yet."
+                "`devices` lists some of {devices}; `cpu` lists instruction-set levels, which\n`cargo aoti doctor` shows. The message names the one that is unknown or not supported yet."
             }
             Code::Unreadable => "`Cargo.toml` does not exist, cannot be read, or is not valid TOML.",
             Code::Lock => {

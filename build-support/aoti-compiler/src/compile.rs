@@ -15,7 +15,7 @@ use crate::cost::{CostModel, MachineInfo, Rates, WorkKind};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::ModelFile;
 use crate::frontend::torch::custom::Operator;
-use crate::graph::{Graph, Op, SymbolSource};
+use crate::graph::{ConstantGraph, Graph, Op, SymbolSource};
 use crate::loops::Program;
 use crate::loops::bounds::{self, OutOfBounds};
 use crate::loops::work::{Work, work};
@@ -144,8 +144,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = layers_for(graph.clone(), target);
     let own = passes::fourier_to_gemm(own, target);
     let own = passes::products_of_bytes(own, target);
-    let own = passes::integers_in_floats(own, target);
-    let own = passes::half_convolutions(own, target);
+    let own = passes::contractions_in_floats(own, target);
     let own = passes::store_gemv_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
@@ -280,7 +279,7 @@ fn bundle(programs: &[(Option<&str>, ForDevices)], options: &Options) -> SourceB
 
 /// The constant graph on the same way through the stages.
 struct ConstantStages {
-    graph: passes::ConstantGraph,
+    graph: ConstantGraph,
     schedule: Schedule,
     ranges: RangeTable,
 }

@@ -23,6 +23,8 @@ struct Kind {
     number: u32,
     /// The device with this number; of those that there is one of, whatever the number is.
     device: fn(u16) -> Device,
+    /// The numbers of their memory in DLPack. Of processors these are those of memory that GPUs see too.
+    dlpack: &'static [i32],
     /// The library by which several of them compute together.
     #[cfg(feature = "nccl")]
     collectives: Option<&'static str>,
@@ -32,6 +34,7 @@ const CPU: Kind = Kind {
     name: "cpu",
     number: AOTI_CPU,
     device: |_| Device::Cpu,
+    dlpack: &[1, 3, 11],
     #[cfg(feature = "nccl")]
     collectives: None,
 };
@@ -41,6 +44,7 @@ const GPUS: [Kind; 2] = [
         name: "cuda",
         number: AOTI_CUDA,
         device: Device::Cuda,
+        dlpack: &[2, 13],
         #[cfg(feature = "nccl")]
         collectives: Some("libnccl.so.2"),
     },
@@ -48,6 +52,7 @@ const GPUS: [Kind; 2] = [
         name: "rocm",
         number: AOTI_ROCM,
         device: Device::Rocm,
+        dlpack: &[10],
         #[cfg(feature = "nccl")]
         collectives: Some("librccl.so.1"),
     },
@@ -73,6 +78,15 @@ impl Device {
     pub(crate) fn raw(self) -> AotiDevice {
         let (kind, index) = self.kind();
         AotiDevice { kind: kind.number as i32, index: index.into() }
+    }
+
+    /// The device with a type and a number of DLPack's.
+    pub(crate) fn of_dlpack(kind: i32, index: i32) -> Option<Device> {
+        if CPU.dlpack.contains(&kind) {
+            return Some(Device::Cpu);
+        }
+        let known = GPUS.iter().find(|known| known.dlpack.contains(&kind))?;
+        Some((known.device)(u16::try_from(index).ok()?))
     }
 
     /// The library by which several devices of its kind compute together.
@@ -116,11 +130,9 @@ pub struct ParseDeviceError(String);
 
 impl fmt::Display for ParseDeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "there is no device `{}`; devices are `cpu`, `cuda`, `rocm`, and `cuda:1` for the second",
-            self.0
-        )
+        write!(f, "there is no device `{}`; devices are `{}`", self.0, CPU.name)?;
+        GPUS.iter().try_for_each(|kind| write!(f, ", `{}`", kind.name))?;
+        write!(f, ", and `{}:1` for the second", GPUS[0].name)
     }
 }
 

@@ -1,5 +1,6 @@
-//! Compares what two versions of the compiler print, byte for byte: `cargo xtask replay A [B]`, where `A` and `B` are
-//! commits. Without `B`, `A` is compared with the working tree.
+//! Compares what two versions of the compiler print, byte for byte: `cargo xtask replay [--printed] A [B]`, where `A` and `B` are
+//! commits. Without `B`, `A` is compared with the working tree; with `--printed`, headers are left out, which a bundle has as they
+//! are in the tree.
 //!
 //! Each model of the corpus is compiled by both for several sets of targets (`inspect --emit bundle`), so both must know
 //! that command. A commit's `cargo aoti` is built in a worktree below `target/replay`, once. Digests of what it printed
@@ -35,6 +36,16 @@ const SHOWN: usize = 10;
 struct Job<'a> {
     model: &'a Model,
     variant: &'a [&'a str],
+    parts: Parts,
+}
+
+/// What of bundles is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// Everything.
+    All,
+    /// All but headers.
+    Printed,
 }
 
 impl Job<'_> {
@@ -44,11 +55,16 @@ impl Job<'_> {
 
     /// Everything that the printed text depends on besides the compiler.
     fn key(&self) -> String {
-        format!("{} {} {}", self.model.name, self.model.digest, self.variant.join(" "))
+        let parts = if self.parts == Parts::Printed { " --printed" } else { "" };
+        format!("{} {} {}{parts}", self.model.name, self.model.digest, self.variant.join(" "))
     }
 }
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let (parts, arguments) = match arguments {
+        [flag, rest @ ..] if flag == "--printed" => (Parts::Printed, rest),
+        all => (Parts::All, all),
+    };
     let (old, new) = match arguments {
         [old] => (old, None),
         [old, new] => (old, Some(new.as_str())),
@@ -63,7 +79,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     };
     let models = corpus::read(&workspace.root, &folder.join("models"))?;
     let jobs: Vec<Job<'_>> =
-        models.iter().flat_map(|model| VARIANTS.map(|variant| Job { model, variant })).collect();
+        models.iter().flat_map(|model| VARIANTS.map(|variant| Job { model, variant, parts })).collect();
     let differing = step(&format!("compile {} models {} times each", models.len(), VARIANTS.len()), || {
         let differing = compare_all(&jobs, [&old, &new]);
         old.save()?;

@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use aoti_build::{Job, Layout, Model, Session, Settings};
-use aoti_toolchain::{Environment, Target, place_variable, temporary_folder};
-use clap::Args;
+use aoti_toolchain::{
+    Definition, Device, Environment, Target, definitions, place_variable, temporary_folder,
+};
+use clap::{Args, FromArgMatches};
 
 use super::Context;
 use crate::code::{Code, check_portable};
@@ -47,15 +49,72 @@ struct Tools {
     /// Archiver; by default the one in the compiler's folder
     #[arg(long, value_name = "PROGRAM")]
     ar: Option<PathBuf>,
-    /// CUDA compiler
-    #[arg(long, value_name = "PROGRAM")]
-    nvcc: Option<PathBuf>,
-    /// HIP compiler
-    #[arg(long, value_name = "PROGRAM")]
-    hipcc: Option<PathBuf>,
+    #[command(flatten)]
+    gpus: GpuCompilers,
     /// Folder with programs that compilers start, such as the assembler, besides the compilers' own; may be repeated
     #[arg(long, value_name = "FOLDER")]
     tool_folder: Vec<PathBuf>,
+}
+
+/// Compilers of code for GPUs: an option for each toolchain that makes such code, by its name.
+#[derive(Debug)]
+struct GpuCompilers(Vec<(Definition, PathBuf)>);
+
+/// The toolchains of GPUs, in order of priority.
+fn gpu_toolchains() -> impl Iterator<Item = Definition> {
+    definitions().into_iter().filter(|definition| definition.gpu().is_some())
+}
+
+impl Args for GpuCompilers {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(gpu_toolchains().map(|Definition { name, summary, .. }| {
+            let option = clap::Arg::new(name.clone()).long(name).help(summary);
+            option.value_name("PROGRAM").value_parser(clap::value_parser!(PathBuf))
+        }))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        GpuCompilers::augment_args(command)
+    }
+}
+
+impl FromArgMatches for GpuCompilers {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<GpuCompilers, clap::Error> {
+        let given = |definition: Definition| {
+            let program = matches.get_one::<PathBuf>(&definition.name)?.clone();
+            Some((definition, program))
+        };
+        Ok(GpuCompilers(gpu_toolchains().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = GpuCompilers::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl GpuCompilers {
+    /// Fails where there is none for a device that code is asked for.
+    fn check(&self, devices: &[String]) -> Result<(), Failure> {
+        for device in Device::GPUS.into_iter().filter(|own| devices.iter().any(|name| name == own.as_str())) {
+            let is_for = |definition: &Definition| definition.gpu() == Some(device);
+            if !self.0.iter().any(|(definition, _)| is_for(definition)) {
+                let flags = gpu_toolchains().filter(is_for).map(|own| format!("`--{} PROGRAM`", own.name));
+                let (device, flags) = (device.as_str(), flags.collect::<Vec<_>>().join(" or "));
+                return Err(Failure::Usage(format!("`--devices {device}` needs a compiler: {flags}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables that name them, and the host compiler that some of them call.
+    fn variables<'a>(&'a self, host: &'a PathBuf) -> impl Iterator<Item = (String, Option<&'a PathBuf>)> {
+        self.0.iter().flat_map(move |(definition, program)| {
+            let of = |variables: &[String], program| Some((variables.first()?.clone(), Some(program)));
+            let find = &definition.find;
+            of(&find.variables, program).into_iter().chain(of(&find.host_variables, host))
+        })
+    }
 }
 
 /// One output: what it is, as artefacts are called, and where it goes.
@@ -126,22 +185,15 @@ fn sealed(
     temporary: &Path,
 ) -> Result<Environment, Failure> {
     let Arguments { tools, code, .. } = arguments;
-    for (device, flag, tool) in [("cuda", "--nvcc", &tools.nvcc), ("rocm", "--hipcc", &tools.hipcc)] {
-        if tool.is_none() && code.devices.iter().any(|name| name == device) {
-            return Err(Failure::Usage(format!("`--devices {device}` needs the compiler: `{flag} PROGRAM`")));
-        }
-    }
+    tools.gpus.check(&code.devices)?;
     let target = arguments.target.clone().unwrap_or_else(|| environment.host().to_string());
     let named = [
         (place_variable(&tools.cxx).unwrap_or_else(|| format!("CXX_{target}")), Some(&tools.cxx)),
         (format!("AR_{target}"), tools.ar.as_ref()),
-        ("NVCC".to_owned(), tools.nvcc.as_ref()),
-        ("NVCC_CCBIN".to_owned(), tools.nvcc.as_ref().map(|_| &tools.cxx)),
-        ("HIPCC".to_owned(), tools.hipcc.as_ref()),
     ];
     let directory = environment.directory();
     let (mut variables, mut folders) = (Vec::new(), Vec::new());
-    for (name, tool) in named {
+    for (name, tool) in named.into_iter().chain(tools.gpus.variables(&tools.cxx)) {
         let Some(tool) = tool else { continue };
         let tool = directory.join(tool);
         if !tool.is_file() {

@@ -24,7 +24,7 @@ const COLUMNS: usize = 100;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let all = all();
-    let object = |(code, title, text): &(String, &str, &str)| {
+    let object = |(code, title, text): &(String, &str, String)| {
         print_json(&json!({ "reason": "aoti-code", "code": code, "title": title, "explanation": text }));
     };
     let is_json = arguments.output.is_json();
@@ -53,9 +53,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn all() -> Vec<(String, &'static str, &'static str)> {
+fn all() -> Vec<(String, &'static str, String)> {
     let compiler = diagnostic::Code::ALL.iter();
-    let compiler = compiler.map(|code| (code.to_string(), code.title(), code.explanation()));
+    let compiler = compiler.map(|code| (code.to_string(), code.title(), code.explanation().to_owned()));
     let manifest = aoti_build::Code::ALL.iter();
     let manifest = manifest.map(|code| (code.to_string(), code.title(), code.explanation()));
     let mut all: Vec<_> = compiler.chain(manifest).collect();

@@ -9,18 +9,6 @@ const FILE: usize = 500;
 /// Lines of a function, from its name to its closing brace.
 const FUNCTION: usize = 80;
 
-/// Files that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
-const FILES: &[(&str, usize)] = &[
-    ("build-support/aoti-compiler/tests/device/driver.cpp", 519),
-    ("tests/tests/random_graphs/generate.rs", 583),
-];
-
-/// Functions that are longer, with the lines that they may have. The list only shrinks, and so do its numbers.
-const FUNCTIONS: &[(&str, &str, usize)] = &[
-    ("build-support/aoti-compiler/src/graph/verify/ops.rs", "op", 115),
-    ("tests/tests/first_hour.rs", "a_project_grows_from_nothing", 85),
-];
-
 /// What people write, and not a generator.
 fn is_written(source: &Source) -> bool {
     !source.is_golden() && !source.path.ends_with("ffi/abi.rs") && !source.path.contains("onnx/proto")
@@ -46,17 +34,12 @@ fn functions<'text>(text: &'text str) -> Vec<(&'text str, usize)> {
     lines.iter().enumerate().filter_map(function).collect()
 }
 
-/// Fails where something is longer than it may be, and where an exception is no longer one.
-fn check(lengths: &BTreeSet<(String, usize)>, budget: usize, listed: &[(String, usize)], what: &str) {
-    let most = |name: &str| listed.iter().find(|(own, _)| own == name).map_or(budget, |(_, most)| *most);
-    let is_long = |(name, lines): &&(String, usize)| *lines > most(name);
+/// Fails where something is longer than it may be.
+fn check(lengths: &BTreeSet<(String, usize)>, budget: usize, what: &str) {
+    let is_long = |(_, lines): &&(String, usize)| *lines > budget;
     let long: Vec<String> =
         lengths.iter().filter(is_long).map(|(name, lines)| format!("{name}: {lines} lines")).collect();
     assert!(long.is_empty(), "these {what} are too long:\n{}", long.join("\n"));
-    let is_over = |name: &str| lengths.iter().any(|(own, lines)| own == name && *lines > budget);
-    let short: Vec<&str> =
-        listed.iter().map(|(name, _)| name.as_str()).filter(|name| !is_over(name)).collect();
-    assert!(short.is_empty(), "take these {what} from the list, they are short now:\n{}", short.join("\n"));
 }
 
 #[test]
@@ -65,8 +48,7 @@ fn files_are_short() {
     let ours =
         sources.iter().filter(|source| source.has_extension(&["rs", "h", "c", "cpp"]) && is_written(source));
     let lengths = ours.map(|source| (source.path.clone(), source.text.lines().count()));
-    let listed: Vec<_> = FILES.iter().map(|(path, lines)| ((*path).to_owned(), *lines)).collect();
-    check(&lengths.collect(), FILE, &listed, "files");
+    check(&lengths.collect(), FILE, "files");
 }
 
 #[test]
@@ -77,9 +59,7 @@ fn functions_are_short() {
         let own = functions(&source.text).into_iter();
         own.map(|(name, lines)| (format!("{} {name}", source.path), lines)).collect::<Vec<_>>()
     });
-    let listed: Vec<_> =
-        FUNCTIONS.iter().map(|(path, name, lines)| (format!("{path} {name}"), *lines)).collect();
-    check(&lengths.collect(), FUNCTION, &listed, "functions");
+    check(&lengths.collect(), FUNCTION, "functions");
 }
 
 #[test]

@@ -176,7 +176,8 @@ pub(super) fn clang_facts(
     launch: &Launch,
     environment: &Environment,
 ) -> Answer {
-    let gpu = definition.gpu().unwrap_or(Device::Cuda);
+    let gpu = definition.gpu().ok_or("serves no GPU")?;
+    let class = gpu.gpu().ok_or("serves no GPU")?;
     let file = format!("probe.{}", device.suffix);
     let folder = folder_with(&file, CLANG_KERNEL, environment)?;
     let here = folder.path();
@@ -188,8 +189,7 @@ pub(super) fn clang_facts(
         return Ok((facts, stamps));
     }
     // Without an architecture: the plan names the compiler itself, which knows the others.
-    let sample =
-        gpu_architectures(gpu).into_iter().find(|one| ["sm_80", "gfx90a"].contains(&&*one.to_string()));
+    let sample = gpu.common_architectures().first().and_then(|name| GpuArchitecture::parse(gpu, name));
     let sample = sample.ok_or("serves no GPU")?;
     let arguments = compile_arguments(device, &sample, &file);
     let mut planned = vec!["-###"];
@@ -201,8 +201,8 @@ pub(super) fn clang_facts(
         .iter()
         .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("clang")));
     let real = Launch::of(real.cloned().unwrap_or_else(|| launch.program.clone()));
-    let target = if gpu == Device::Cuda { "--target=nvptx64" } else { "--target=amdgcn" };
-    let (out, error) = outputs(&real, &["--print-supported-cpus", target], here, environment)
+    let target = format!("--target={}", class.triple.split('-').next().unwrap_or_default());
+    let (out, error) = outputs(&real, &["--print-supported-cpus", &target], here, environment)
         .map_err(|reason| format!("does not list its GPUs: {reason}"))?;
     facts.architectures = listed_architectures(gpu, &(out + &error));
     facts.architectures.retain(|name| has_device_library(&parts, name));
@@ -215,7 +215,7 @@ pub(super) fn clang_facts(
 
     stamps.extend(parts.iter().filter_map(|path| Stamp::of(path)));
     facts.identity = identity(facts.identity.as_str(), gpu.as_str(), &stamps)?;
-    facts.machine = if gpu == Device::Cuda { "nvptx64-nvidia-cuda" } else { "amdgcn-amd-amdhsa" }.to_owned();
+    facts.machine = class.triple.to_owned();
     facts.helpers = helpers(definition, &[], environment, &mut stamps)?;
     Ok((facts, stamps))
 }

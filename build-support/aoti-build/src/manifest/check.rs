@@ -16,8 +16,7 @@ use crate::model::{MathLibrary, Model, Names, Tf32, Weights, WeightsType};
 use crate::operators::{Operator, OperatorCode};
 use crate::problem::{Code, Problem, Problems, suggest};
 
-pub(super) const TABLE_KEYS: [&str; 9] =
-    ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
+const OWN_TABLE_KEYS: [&str; 6] = ["devices", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
 pub(super) const MODEL_KEYS: [&str; 13] = [
     "path",
@@ -35,6 +34,11 @@ pub(super) const MODEL_KEYS: [&str; 13] = [
     "test",
 ];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
+
+/// The keys of the table, of which each device has one.
+pub(super) fn table_keys() -> Vec<&'static str> {
+    Device::ALL.into_iter().map(Device::as_str).chain(OWN_TABLE_KEYS).collect()
+}
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
@@ -63,7 +67,7 @@ impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, value: &Value) -> RawTable {
         let spot = Spot::table();
         let Some(map) = self.map(value, &spot) else { return RawTable::default() };
-        self.keys(map, &spot, &TABLE_KEYS);
+        self.keys(map, &spot, &table_keys());
         let mut list = |key: &str| self.field::<Vec<String>>(map, &spot, key).unwrap_or_default();
         let [devices, cpu, libraries] = ["devices", "cpu", "libraries"].map(&mut list);
         let gpus = Device::GPUS.map(|device| (device, list(device.as_str()))).into();

@@ -85,6 +85,8 @@ typedef struct AotiError {
 } AotiError;
 
 typedef enum AotiDeviceKind { AOTI_CPU = 0, AOTI_CUDA = 1, AOTI_ROCM = 2 } AotiDeviceKind;
+// What they are called, in this order.
+#define AOTI_DEVICE_NAMES "cpu", "cuda", "rocm"
 
 // All zeros: the processor, and memory that it sees.
 typedef struct AotiDevice {

@@ -46,17 +46,23 @@ constexpr int64_t largest_size = int64_t(1) << 48;
 // What of a tensor must be there.
 enum class Need { type, sizes, data };
 
+// What devices of a kind are called, or null.
+__attribute__((unused)) const char *kind_name(int32_t kind) {
+  static const char *const names[] = {AOTI_DEVICE_NAMES};
+  return kind >= 0 && kind < int32_t(sizeof names / sizeof *names) ? names[kind] : nullptr;
+}
+
 // A device as people write it: `cpu`, `cuda:0`.
 struct DeviceName {
   char text[24];
 };
 __attribute__((unused)) DeviceName device_name(AotiDevice device) {
-  static const char *const kinds[] = {"cpu", "cuda", "rocm"};
+  const char *const kind = kind_name(device.kind);
   DeviceName name;
   if (device.kind == AOTI_CPU)
-    snprintf(name.text, sizeof name.text, "cpu");
-  else if (device.kind > 0 && device.kind < 3)
-    snprintf(name.text, sizeof name.text, "%s:%d", kinds[device.kind], int(device.index));
+    snprintf(name.text, sizeof name.text, "%s", kind);
+  else if (kind)
+    snprintf(name.text, sizeof name.text, "%s:%d", kind, int(device.index));
   else
     snprintf(name.text, sizeof name.text, "device kind %d", int(device.kind));
   return name;

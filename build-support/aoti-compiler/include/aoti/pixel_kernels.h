@@ -9,6 +9,10 @@ namespace detail {
 
 // A word of a tile whose words are split (`split_words`).
 enum WordHalf : i32 {};
+#if AOTI_WORD_PRODUCTS
+// A word of a tile whose words are multiplied by the instruction for them.
+enum WholeWord : i32 {};
+#endif
 
 // Output channels of a work unit, and the most output pixels.
 constexpr int kPixelColumns = 2 * kPanel;
@@ -85,15 +89,16 @@ AOTI_NOINLINE void pixel_kernel(const i64 *, i64, i64 run, const WordHalf *x, i6
   store_word_pixels<Rows, Vectors>(sums, add, (i32 *)tile);
 }
 
-// For words, by the instruction for them.
-template <int Rows, int Vectors>
-AOTI_NOINLINE AOTI_USES_WORDS void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const i32 *x, i64 step,
-                                                const i32 *weights, i64 panel, bool add, i32 *tile) {
 #if AOTI_WORD_PRODUCTS
+// The same for words as they are.
+template <int Rows, int Vectors>
+AOTI_NOINLINE AOTI_USES_WORDS void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const WholeWord *x, i64 step,
+                                                const WholeWord *of, i64 panel, bool add, WholeWord *tile) {
   constexpr int of_panel = kPanel / kLanes;
+  const i32 *weights = (const i32 *)of;
   WordSums<Rows, Vectors> sums;
   for (i64 i = 0; i < runs; ++i) {
-    const i32 *a = x + offsets[i];
+    const i32 *a = (const i32 *)x + offsets[i];
     for (i64 k = 0; k < run; ++k) {
       WordVector w[Vectors];
       AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
@@ -106,12 +111,9 @@ AOTI_NOINLINE AOTI_USES_WORDS void pixel_kernel(const i64 *offsets, i64 runs, i6
       weights += kPanel;
     }
   }
-  store_word_pixels<Rows, Vectors>(sums, add, tile);
-#else
-  // Never called: words are split where there is no such instruction.
-  (void)offsets, (void)runs, (void)run, (void)x, (void)step, (void)weights, (void)panel, (void)add, (void)tile;
-#endif
+  store_word_pixels<Rows, Vectors>(sums, add, (i32 *)tile);
 }
+#endif
 
 #if AOTI_AVX512
 // The same for half a vector of channels, behind a whole one or alone: many processors multiply twice as many halves in the

@@ -247,10 +247,11 @@ AOTI_NOINLINE void split_pixel_columns(const PixelPlan &p, int rows, i64 columns
 }
 template <class Tiles>
 AOTI_INLINE void pixel_columns(const PixelPlan &p, int rows, i64 columns, const i32 *x, const i32 *weights, i64 panel, i32 *tile) {
+#if AOTI_WORD_PRODUCTS
   if (has_word_products())
-    pixel_columns<Tiles, i32>(p, rows, columns, x, weights, panel, tile);
-  else
-    split_pixel_columns<Tiles>(p, rows, columns, x, weights, panel, tile);
+    return pixel_columns<Tiles>(p, rows, columns, (const WholeWord *)x, (const WholeWord *)weights, panel, (WholeWord *)tile);
+#endif
+  split_pixel_columns<Tiles>(p, rows, columns, x, weights, panel, tile);
 }
 
 // One row of pixels of the padded copy.

@@ -35,13 +35,9 @@ impl Functions {
     pub(super) fn of(schedule: &Schedule) -> Functions {
         let program = &schedule.program;
         let mut namer = Namer::new(Language::C);
-        let called = program.kernels.values().filter_map(|kernel| match &kernel.kind {
-            KernelKind::Extern(own) => own.function().map(|call| call.symbol.as_str()),
-            KernelKind::Nest(_)
-            | KernelKind::MatMul(_)
-            | KernelKind::Convolution(_)
-            | KernelKind::Attention(_)
-            | KernelKind::AxisOp(_) => None,
+        let called = program.kernels.values().filter_map(|kernel| {
+            let KernelKind::Extern(own) = &kernel.kind else { return None };
+            own.function().map(|call| call.symbol.as_str())
         });
         for name in RESERVED.into_iter().chain(called) {
             namer.reserve(name);

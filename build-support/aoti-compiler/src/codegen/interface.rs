@@ -2,10 +2,10 @@
 //! constants. The C tables, the C header and the Rust module are all printed from this one description.
 
 use crate::dtype::DType;
+use crate::graph::{ConstantGraph, Weight};
 use crate::json::{FromJson, Malformed, ToJson, Value};
 use crate::json_fields;
 use crate::loops::{BufferId, Program};
-use crate::passes::{ConstantGraph, Weight};
 use crate::runplan::RunPlan;
 use crate::runplan::weights::Placed;
 use crate::symbolic::{Expr, RangeTable};

@@ -200,11 +200,8 @@ impl MachineInfo {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CostModel([f64; WorkKind::ALL.len()]);
 
-/// Where a level's prices are others than the typical ones: what `cargo xtask refit` prints, for machines of that level.
-const LEVELS: &[(&str, &[(WorkKind, f64)])] = &[];
-
 impl CostModel {
-    /// What most machines have.
+    /// What most machines have; `cargo xtask refit` fits prices to records.
     pub const TYPICAL: CostModel = {
         let (mut prices, mut next) = ([0.0; WorkKind::ALL.len()], 0);
         while next < prices.len() {
@@ -213,12 +210,6 @@ impl CostModel {
         }
         CostModel(prices)
     };
-
-    /// The prices on machines of a level.
-    pub fn on(level: &str) -> CostModel {
-        let others = LEVELS.iter().find(|(name, _)| *name == level).map_or(&[][..], |(_, others)| others);
-        others.iter().fold(CostModel::TYPICAL, |prices, (item, price)| prices.with(*item, *price))
-    }
 
     /// These with another price of one kind.
     #[must_use]

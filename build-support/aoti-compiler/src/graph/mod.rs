@@ -9,6 +9,7 @@
 mod builder;
 mod collective;
 mod condition;
+mod constant_graph;
 mod extern_call;
 mod functions;
 mod groups;
@@ -21,6 +22,7 @@ mod verify;
 pub use builder::{Builder, ShapeError, Spliced, axis_occurrences, composed, steps};
 pub use collective::{Collective, CollectiveKind, RankReduction};
 pub use condition::Condition;
+pub use constant_graph::{ConstantGraph, Elements, Weight};
 pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};
 pub use functions::{
     BinaryOp, Bits, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation,

@@ -114,7 +114,7 @@ fn on_gpu(
     let tiles = |tiles: Vec<Tile>| tiles.into_iter().map(GpuMapping::Tiles).collect();
     let index = index_width::width(program, kernel, ranges);
     match &kernel.kind {
-        KernelKind::Nest(own) => nest::simt::map(program, (kernel, own), index, ranges, gpu),
+        KernelKind::Nest(own) => nest::on_gpu(program, (kernel, own), choice.algorithm, ranges, (index, gpu)),
         KernelKind::MatMul(matmul) => tiles(gemm::on_gpu(program, matmul, choice.algorithm, (index, gpu))),
         KernelKind::Convolution(conv) => {
             tiles(conv::on_gpu(&conv::Site::new(program, conv, target), choice.algorithm, (index, gpu)))

@@ -53,7 +53,7 @@ pub struct Algorithm {
 
 /// What an algorithm does for the kind of kernels that it computes.
 pub(crate) enum Code {
-    /// The loops as they stand.
+    /// Loops.
     Loops(nest::Code),
     /// A matrix product.
     Product(gemm::Code),
@@ -84,8 +84,8 @@ impl fmt::Debug for Algorithm {
 impl Algorithm {
     /// All of them.
     pub fn all() -> impl Iterator<Item = &'static Algorithm> {
-        let others = [&nest::LOOPS, &attention::ATTENTION, &extern_call::EXTERN];
-        let lists = [gemm::ALGORITHMS, conv::ALGORITHMS, axis_ops::ALGORITHMS];
+        let others = [&attention::ATTENTION, &extern_call::EXTERN];
+        let lists = [nest::ALGORITHMS, gemm::ALGORITHMS, conv::ALGORITHMS, axis_ops::ALGORITHMS];
         others.into_iter().chain(lists.into_iter().flatten().copied())
     }
 
@@ -112,9 +112,8 @@ impl Algorithm {
                 };
                 is_there && self == axis_ops::algorithm(&rows.op)
             }
-            (Code::Loops(_), KernelKind::Nest(_))
-            | (Code::Attention(_), KernelKind::Attention(_))
-            | (Code::Extern, KernelKind::Extern(_)) => true,
+            (Code::Loops(own), KernelKind::Nest(_)) => own.processors || matches!(target, Target::Gpu(_)),
+            (Code::Attention(_), KernelKind::Attention(_)) | (Code::Extern, KernelKind::Extern(_)) => true,
             (
                 Code::Loops(_)
                 | Code::Product(_)
@@ -212,9 +211,7 @@ const TYPICAL_SIZE: i64 = 64;
 /// The ways to compute a kernel, cheapest first; never none.
 pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Candidate> {
     let mut candidates = match &kernel.kind {
-        KernelKind::Nest(nest) => {
-            vec![only(&nest::LOOPS, scratch::rows_of(program, kernel, nest, target))]
-        }
+        KernelKind::Nest(nest) => nest::candidates(program, kernel, nest, target),
         KernelKind::MatMul(matmul) => gemm::candidates(program, kernel, matmul, target),
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
         KernelKind::Attention(own) => vec![only(&attention::ATTENTION, attention::scratch(own, target))],

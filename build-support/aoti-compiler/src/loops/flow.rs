@@ -9,7 +9,7 @@
 
 use super::cover::Cover;
 use super::{
-    Access, Axis, Effect, Guard, Index, Kernel, KernelKind, Nest, Program, Stage, Storage, Term, TermId,
+    Access, Axis, Effect, Guard, Index, Kernel, KernelClass, Nest, Program, Stage, Storage, Term, TermId,
     guard,
 };
 use crate::graph::Combine;
@@ -44,16 +44,14 @@ fn loops_of(kernel: &Kernel) -> Vec<Loops<'_>> {
     fn of_stage<'k>(axes: &'k [Axis], stage: &'k Stage) -> Loops<'k> {
         Loops { axes, stages: std::slice::from_ref(stage), serial: false }
     }
-    match &kernel.kind {
-        KernelKind::Nest(nest) => vec![of_nest(nest)],
-        KernelKind::MatMul(own) => {
-            let rows = own.row_epilogue.iter().map(of_nest);
-            std::iter::once(of_stage(&own.axes, &own.epilogue)).chain(rows).collect()
+    match kernel.kind.class() {
+        KernelClass::Loops(nest) => vec![of_nest(nest)],
+        KernelClass::Contraction { axes, epilogue, rows } => {
+            std::iter::once(of_stage(axes, epilogue)).chain(rows.map(of_nest)).collect()
         }
-        KernelKind::Convolution(own) => vec![of_stage(&own.axes, &own.epilogue)],
         // Scores are stored nowhere.
-        KernelKind::Attention(own) => vec![of_stage(&own.axes, &own.stages[1])],
-        KernelKind::AxisOp(_) | KernelKind::Extern(_) => vec![],
+        KernelClass::Attention(own) => vec![of_stage(&own.axes, &own.stages[1])],
+        KernelClass::Whole => vec![],
     }
 }
 

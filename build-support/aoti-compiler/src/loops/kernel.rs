@@ -1,10 +1,12 @@
 //! What stages and kernels consist of, what they read and what they write.
 
 use super::{
-    Access, BufferId, Effect, Guard, Kernel, KernelKind, Program, Stage, Storage, Term, TermId, TypedTerm,
+    Access, BufferId, Convolution, Effect, Guard, Kernel, KernelClass, KernelKind, MatMul, MatrixOperand,
+    Program, Stage, Storage, Term, TermId, TypedTerm,
 };
 use crate::dtype::DType;
 use crate::graph::Combine;
+use std::collections::BTreeSet;
 
 impl Stage {
     /// Appends a term, or finds an equal one.
@@ -76,6 +78,47 @@ impl Stage {
     }
 }
 
+impl KernelKind {
+    /// Its class.
+    pub fn class(&self) -> KernelClass<'_> {
+        match self {
+            KernelKind::Nest(nest) => KernelClass::Loops(nest),
+            KernelKind::MatMul(MatMul { axes, epilogue, row_epilogue, .. }) => {
+                KernelClass::Contraction { axes, epilogue, rows: row_epilogue.as_ref() }
+            }
+            KernelKind::Convolution(Convolution { axes, epilogue, .. }) => {
+                KernelClass::Contraction { axes, epilogue, rows: None }
+            }
+            KernelKind::Attention(own) => KernelClass::Attention(own),
+            KernelKind::AxisOp(_) | KernelKind::Extern(_) => KernelClass::Whole,
+        }
+    }
+
+    /// Buffers that it reads beside what its stages load.
+    pub fn operands(&self) -> Vec<BufferId> {
+        match self {
+            KernelKind::Nest(_) => vec![],
+            KernelKind::MatMul(own) => vec![own.a.buffer, own.b.buffer],
+            KernelKind::Convolution(own) => vec![own.input, own.weight],
+            KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
+            KernelKind::AxisOp(own) => own.inputs.clone(),
+            KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
+        }
+    }
+
+    /// The strided matrices that it reads, to be changed.
+    pub fn matrices_mut(&mut self) -> Vec<&mut MatrixOperand> {
+        match self {
+            KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
+            KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],
+            KernelKind::Nest(_)
+            | KernelKind::Convolution(_)
+            | KernelKind::AxisOp(_)
+            | KernelKind::Extern(_) => vec![],
+        }
+    }
+}
+
 impl Kernel {
     /// The stages of loops, or the epilogue and then those of the row epilogue, to be changed.
     pub fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
@@ -85,15 +128,13 @@ impl Kernel {
 
     /// The stages of loops, or the epilogue and then those of the row epilogue.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
-        let [first, then]: [&[Stage]; 2] = match &self.kind {
-            KernelKind::Nest(nest) => [&nest.stages, &[]],
-            KernelKind::MatMul(matmul) => {
-                let rows = matmul.row_epilogue.as_ref();
-                [std::slice::from_ref(&matmul.epilogue), rows.map_or(&[], |rows| &rows.stages)]
+        let [first, then]: [&[Stage]; 2] = match self.kind.class() {
+            KernelClass::Loops(nest) => [&nest.stages, &[]],
+            KernelClass::Contraction { epilogue, rows, .. } => {
+                [std::slice::from_ref(epilogue), rows.map_or(&[], |rows| &rows.stages)]
             }
-            KernelKind::Convolution(conv) => [std::slice::from_ref(&conv.epilogue), &[]],
-            KernelKind::Attention(attention) => [&attention.stages, &[]],
-            KernelKind::AxisOp(_) | KernelKind::Extern(_) => [&[], &[]],
+            KernelClass::Attention(own) => [&own.stages, &[]],
+            KernelClass::Whole => [&[], &[]],
         };
         first.iter().chain(then)
     }
@@ -121,16 +162,31 @@ impl Kernel {
 
     /// Buffers that are read, in order of first use.
     pub fn reads(&self) -> Vec<BufferId> {
-        let mut buffers: Vec<BufferId> = match &self.kind {
-            KernelKind::Nest(_) => vec![],
-            KernelKind::MatMul(matmul) => vec![matmul.a.buffer, matmul.b.buffer],
-            KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
-            KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
-            KernelKind::AxisOp(rows) => rows.inputs.clone(),
-            KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
-        };
+        let mut buffers = self.kind.operands();
         self.stages().for_each(|stage| buffers.extend(stage.meets()));
         unique(buffers)
+    }
+
+    /// The buffers whose values it needs from before: those that it reads, but for what a stage of it has written before, and for
+    /// results of products and the like, which are stored one by one, wherever their indices lead.
+    pub fn needs(&self) -> Vec<BufferId> {
+        let [mut own, mut met, mut needed, mut results] = [const { BTreeSet::<BufferId>::new() }; 4];
+        for stage in self.stages() {
+            let meets: Vec<BufferId> = stage.meets().collect();
+            needed.extend(meets.iter().filter(|buffer| !own.contains(*buffer)));
+            met.extend(meets);
+            own.extend(stage.writes());
+            if !matches!(self.kind, KernelKind::Nest(_)) {
+                let combined = stage.effects.iter().filter_map(|effect| match effect {
+                    Effect::Store { access, combine, .. } if *combine != Combine::Set => Some(access.buffer),
+                    Effect::Store { .. } | Effect::Accumulate { .. } => None,
+                });
+                let read: BTreeSet<BufferId> = stage.reads().chain(combined).collect();
+                results.extend(stage.writes().filter(|buffer| !read.contains(buffer)));
+            }
+        }
+        let is_needed = |buffer: &BufferId| !met.contains(buffer) || needed.contains(buffer);
+        self.reads().into_iter().filter(|buffer| is_needed(buffer) && !results.contains(buffer)).collect()
     }
 
     /// Buffers of which it keeps one row in a worker, in order of first use.
@@ -153,6 +209,6 @@ impl Kernel {
 }
 
 fn unique(buffers: Vec<BufferId>) -> Vec<BufferId> {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     buffers.into_iter().filter(|buffer| seen.insert(*buffer)).collect()
 }

@@ -381,6 +381,27 @@ pub enum KernelKind {
     Extern(ExternKernel),
 }
 
+/// What kinds of kernels have in common. Stages that only need to know this match on it, so that a new kind of a known class
+/// concerns them no further.
+#[derive(Clone, Copy, Debug)]
+pub enum KernelClass<'k> {
+    /// Loops, which are all that it does.
+    Loops(&'k Nest),
+    /// Sums of products at each position of axes, which an epilogue finishes.
+    Contraction {
+        /// The positions.
+        axes: &'k [Axis],
+        /// What becomes of each sum.
+        epilogue: &'k Stage,
+        /// Loops over whole rows of results.
+        rows: Option<&'k Nest>,
+    },
+    /// Attention, whose scores are of another space than its results.
+    Attention(&'k Attention),
+    /// Computes whole tensors in a way that has no stages.
+    Whole,
+}
+
 /// A kernel of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId(u32);

@@ -255,13 +255,9 @@ mod tests {
 
     /// Where the channels of input and output are, for each convolution.
     fn convolutions(program: &Program) -> Vec<(Channels, Channels)> {
-        let places = program.kernels.values().filter_map(|kernel| match &kernel.kind {
-            KernelKind::Convolution(conv) => Some((conv.input_channels, conv.output_channels)),
-            KernelKind::Nest(_)
-            | KernelKind::MatMul(_)
-            | KernelKind::Attention(_)
-            | KernelKind::AxisOp(_)
-            | KernelKind::Extern(_) => None,
+        let places = program.kernels.values().filter_map(|kernel| {
+            let KernelKind::Convolution(conv) = &kernel.kind else { return None };
+            Some((conv.input_channels, conv.output_channels))
         });
         places.collect()
     }

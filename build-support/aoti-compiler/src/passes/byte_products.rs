@@ -4,9 +4,9 @@
 //! The sum of `(q - z) * w` is that of `q * w` less `z` times the sum of the weights, which is known when the model is built. Around
 //! an image is what stands for zero, and where the depth is no multiple of four, weights of zero follow.
 
+use super::clean;
 use super::integer_extent::{extents, fits_signed_byte};
 use super::rewrite::{Rewriter, everywhere, rewrite};
-use super::{dce, fold_constants, simplify};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ReduceOp, Scalar, ShapeError, ValueId};
 use crate::symbolic::{Expr, Symbol};
@@ -36,7 +36,7 @@ pub fn products_of_bytes(graph: Graph, target: &Target) -> Graph {
             product(&mut rewriter.builder, node, left).ok().flatten().map(|value| vec![value])
         });
     });
-    if is_any { dce(simplify(fold_constants(simplify(dce(graph))))) } else { graph }
+    if is_any { clean(graph) } else { graph }
 }
 
 /// The left operands, as they are stored, of the contractions that read bytes, by their results.

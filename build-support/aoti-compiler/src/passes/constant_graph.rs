@@ -5,53 +5,15 @@
 //! Knows nothing of the form in which kernels read constants.
 
 use super::{cse, dce};
-use crate::dtype::DType;
 use crate::graph::{
-    Constant, ConstantId, ConstantSource, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output,
-    OutputRole, TensorType, Value, ValueId,
+    Constant, ConstantGraph, ConstantId, ConstantSource, Elements, Graph, Input, InputRole, Node, Op, Origin,
+    OriginId, Output, OutputRole, TensorType, Value, ValueId, Weight,
 };
 use crate::symbolic::Expr;
 use cranelift_entity::SecondaryMap;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A tensor of the program's state, as a checkpoint holds it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Weight {
-    /// Its name there.
-    pub name: String,
-    /// Element type.
-    pub dtype: DType,
-    /// Sizes.
-    pub sizes: Vec<i64>,
-    /// The weight of which this is another name (tied weights): its position in [`ConstantGraph::weights`].
-    pub tied: Option<usize>,
-    /// Which input of the graph it is; none where nothing depends on it, or where it is another's name.
-    pub input: Option<usize>,
-}
-
-/// Where the elements of a constant that kernels read come from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Elements {
-    /// They are the program's own.
-    Fixed,
-    /// They are a weight's: the input of the graph at this position.
-    Input(usize),
-    /// The output of the graph at this position.
-    Output(usize),
-}
-
-/// See the module.
-pub struct ConstantGraph {
-    /// All tensors of the program's state, in the order of their names' bytes.
-    pub weights: Vec<Weight>,
-    /// The graph: its inputs are weights, its outputs are what is computed from them.
-    pub graph: Graph,
-    /// Where each constant that was asked for comes from, by the position of the program that reads it and its number
-    /// there.
-    pub elements: BTreeMap<(usize, ConstantId), Elements>,
-}
 
 /// The constant graph of a model: `graph` knows all weights by name, `constants` are those that the kernels of its programs
 /// read, one program for each kind of device.

@@ -3,17 +3,11 @@
 //! What is rounded is the same: operands are numbers of the half type, and so is the sum once it is complete.
 
 use super::rewrite::{everywhere, rewrite};
-use super::{dce, fold_constants, simplify};
 use crate::dtype::DType;
 use crate::graph::{Graph, Op};
-use crate::target::Target;
 
-/// Converts what convolutions of half types read, and their sums back, on processors.
-pub fn half_convolutions(graph: Graph, target: &Target) -> Graph {
-    match target {
-        Target::Gpu(_) => return graph,
-        Target::Cpu(_) => {}
-    }
+/// Converts what convolutions of half types read, and their sums back; and whether there were any.
+pub(super) fn half_convolutions(graph: Graph) -> (Graph, bool) {
     let mut is_any = false;
     let graph = everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
@@ -30,7 +24,7 @@ pub fn half_convolutions(graph: Graph, target: &Target) -> Graph {
             Some(vec![rewriter.builder.cast(sum, dtype)])
         });
     });
-    if is_any { dce(simplify(fold_constants(simplify(dce(graph))))) } else { graph }
+    (graph, is_any)
 }
 
 #[cfg(test)]
@@ -38,6 +32,8 @@ mod tests {
     use super::*;
     use crate::graph::text::parse;
     use crate::interpret::{Tensor, evaluate};
+    use crate::passes::contractions_in_floats;
+    use crate::target::Target;
 
     #[test]
     fn convolutions_of_halves_are_of_floats_and_round_once() {
@@ -51,7 +47,7 @@ mod tests {
         )
         .expect("the text parses");
         let target = Target::cpu(&["x86-64-v3"]);
-        let result = half_convolutions(graph.clone(), &target);
+        let result = contractions_in_floats(graph.clone(), &target);
         let types: Vec<DType> = result
             .nodes
             .iter()

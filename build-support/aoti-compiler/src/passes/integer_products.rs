@@ -8,11 +8,9 @@
 use super::byte_products::byte_operands;
 use super::integer_extent::{extents, reach};
 use super::rewrite::{everywhere, rewrite};
-use super::{dce, fold_constants, simplify};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
 use crate::symbolic::Expr;
-use crate::target::Target;
 use crate::target::templates::may_round;
 use std::collections::BTreeMap;
 
@@ -27,12 +25,8 @@ const MAX_PARTS: i64 = 64;
 
 type Built<T = ValueId> = Result<T, ShapeError>;
 
-/// Computes products of small integers in floats, on processors.
-pub fn integers_in_floats(graph: Graph, target: &Target) -> Graph {
-    match target {
-        Target::Gpu(_) => return graph,
-        Target::Cpu(_) => {}
-    }
+/// Computes products of small integers in floats; and whether there were any.
+pub(super) fn integers_in_floats(graph: Graph) -> (Graph, bool) {
     let mut is_any = false;
     let graph = everywhere(graph, &mut |graph, ranges| {
         let parts = find(graph);
@@ -48,7 +42,7 @@ pub fn integers_in_floats(graph: Graph, target: &Target) -> Graph {
             Some(vec![result.ok()?])
         });
     });
-    if is_any { dce(simplify(fold_constants(simplify(dce(graph))))) } else { graph }
+    (graph, is_any)
 }
 
 /// How much of the depth of each product is exact at once, by the product's value.
@@ -163,13 +157,15 @@ mod tests {
     use crate::graph::text::parse;
     use crate::graph::verify;
     use crate::interpret::{Tensor, evaluate};
+    use crate::passes::contractions_in_floats;
+    use crate::target::Target;
 
     /// All contractions after the pass and their types, of a graph of one input that keeps its results.
     #[track_caller]
     fn contractions(text: &str, x: &Tensor) -> Vec<(&'static str, DType)> {
         let graph = parse(&format!("graph {{ {text} }}")).expect("the text parses");
         verify(&graph).expect("the graph is well formed");
-        let result = integers_in_floats(graph.clone(), &Target::cpu(&["x86-64-v3"]));
+        let result = contractions_in_floats(graph.clone(), &Target::cpu(&["x86-64-v3"]));
         verify(&result).expect("the result is well formed");
         let inputs = [x.clone()];
         assert_eq!(evaluate(&graph, &inputs).expect("runs"), evaluate(&result, &inputs).expect("runs"));

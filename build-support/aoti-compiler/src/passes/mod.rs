@@ -36,7 +36,7 @@ mod widen;
 
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
-pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
+pub use constant_graph::constant_graph;
 pub use conv_as_gemm::conv_as_gemm;
 pub use cse::cse;
 pub use dce::dce;
@@ -45,9 +45,7 @@ pub use fold_batch_norm::fold_batch_norm;
 pub use fold_constants::{fold_constants, fold_groups};
 pub use fourier_to_gemm::fourier_to_gemm;
 pub use gemv_weights::store_gemv_weights;
-pub use half_convolutions::half_convolutions;
 pub use hoist_scales::hoist_scales;
-pub use integer_products::integers_in_floats;
 pub use merge_matmuls::merge_matmuls;
 pub use narrow_lookups::narrow_lookups;
 pub use narrow_weights::{WeightsType, narrow_weights};
@@ -65,6 +63,7 @@ pub use unroll_recurrent::unroll_recurrent;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};
+use crate::target::Target;
 
 /// A pass over the core graph.
 type Pass = fn(Graph) -> Graph;
@@ -103,4 +102,20 @@ pub fn optimize(graph: Graph) -> Graph {
         }
         graph
     })
+}
+
+/// What a pass over contractions leaves: operands that nothing reads, conversions of conversions, and of constants.
+fn clean(graph: Graph) -> Graph {
+    dce(simplify(fold_constants(simplify(dce(graph)))))
+}
+
+/// Computes contractions in floats that processors have no templates for, or slower ones: of small integers, and of half types.
+pub fn contractions_in_floats(graph: Graph, target: &Target) -> Graph {
+    match target {
+        Target::Gpu(_) => return graph,
+        Target::Cpu(_) => {}
+    }
+    let (graph, has_integers) = integer_products::integers_in_floats(graph);
+    let (graph, has_halves) = half_convolutions::half_convolutions(graph);
+    if has_integers || has_halves { clean(graph) } else { graph }
 }

@@ -11,7 +11,7 @@ const LEAST_BYTES: usize = 1 << 16;
 /// A table is made of constants of at most one of so many of its bytes.
 const SHARE: usize = 2;
 /// The operators between a table and its constants at most.
-const MOST_NODES: usize = 32;
+const MOST_OPERATORS: usize = 32;
 
 /// Looks up in what tables are made of.
 pub fn narrow_lookups(graph: Graph) -> Graph {
@@ -39,7 +39,7 @@ fn is_wide(rewriter: &Rewriter, table: ValueId) -> bool {
     let (mut leaves, mut left, mut seen) = (BTreeMap::new(), vec![table], 0);
     while let Some(value) = left.pop() {
         seen += 1;
-        let Some(node) = rewriter.producer(value).filter(|_| seen <= MOST_NODES) else { return false };
+        let Some(node) = rewriter.producer(value).filter(|_| seen <= MOST_OPERATORS) else { return false };
         if let Op::Constant(id) = node.op {
             leaves.insert(value, rewriter.builder.graph().constants[id].data.len());
         }

@@ -7,7 +7,7 @@
 
 mod key;
 
-use super::uses::{operands, operands_mut, takes_whole};
+use super::uses::{operands, takes_whole};
 use crate::graph::ranges_of;
 use crate::kernels::launch::Launch;
 use crate::kernels::mapping::Mapping;
@@ -105,7 +105,7 @@ fn rebased(program: &Program, kernel: &Kernel, packed: &[PackedOperand], argumen
             *offset = &*offset - *start;
         }
     };
-    operands_mut(&mut kernel).into_iter().for_each(|own| from_start(own.buffer, &mut own.offset));
+    kernel.kind.matrices_mut().into_iter().for_each(|own| from_start(own.buffer, &mut own.offset));
     let accesses = kernel.stages_mut().flat_map(|stage| stage.accesses_mut());
     accesses.for_each(|access| from_start(access.buffer, &mut access.offset));
     kernel

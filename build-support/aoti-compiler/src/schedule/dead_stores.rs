@@ -3,8 +3,8 @@
 
 use super::fuse::is_flat;
 use crate::loops::{
-    Access, BufferId, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Storage, Term,
-    TermId,
+    Access, BufferId, Effect, Index, Kernel, KernelClass, KernelId, KernelKind, Nest, Program, Stage, Step,
+    Storage, Term, TermId,
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
@@ -51,16 +51,7 @@ fn step_reads(program: &Program, step: &Step) -> BTreeSet<BufferId> {
 fn kernel_reads(kernel: &Kernel) -> BTreeSet<BufferId> {
     // A store that combines reads its buffer, but that alone keeps nothing alive.
     let mut read: BTreeSet<BufferId> = kernel.stages().flat_map(Stage::reads).collect();
-    match &kernel.kind {
-        KernelKind::Nest(_) => {}
-        KernelKind::MatMul(matmul) => read.extend([matmul.a.buffer, matmul.b.buffer]),
-        KernelKind::Convolution(conv) => read.extend([conv.input, conv.weight]),
-        KernelKind::Attention(own) => {
-            read.extend([own.queries.buffer, own.keys.buffer, own.values.buffer]);
-        }
-        KernelKind::AxisOp(rows) => read.extend(&rows.inputs),
-        KernelKind::Extern(own) => read.extend(own.inputs.iter().map(|(buffer, _)| *buffer)),
-    }
+    read.extend(kernel.kind.operands());
     read
 }
 
@@ -194,11 +185,11 @@ fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId,
 }
 
 fn does_something(kernel: &Kernel) -> bool {
-    match &kernel.kind {
-        KernelKind::AxisOp(_) | KernelKind::Extern(_) => true,
+    match kernel.kind.class() {
+        KernelClass::Whole => true,
         // Scores are for the result alone.
-        KernelKind::Attention(own) => !own.stages[1].effects.is_empty(),
-        KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
+        KernelClass::Attention(own) => !own.stages[1].effects.is_empty(),
+        KernelClass::Loops(_) | KernelClass::Contraction { .. } => {
             kernel.stages().any(|stage| !stage.effects.is_empty())
         }
     }

@@ -9,7 +9,7 @@ use super::setting::Setting;
 use crate::cost::{Cost, WorkKind};
 use crate::kernels;
 use crate::kernels::nest::cpu::{epilogue_cost, nest_cost};
-use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
+use crate::loops::{Kernel, KernelClass, KernelKind, Nest, Program, Stage};
 use crate::symbolic::Expr;
 use crate::target::Target;
 use crate::tuning::Alternative;
@@ -120,16 +120,16 @@ impl<'a> Case<'a> {
         let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
         let prices = self.target.prices();
         let (fused, apart) = (prices.total(&self.cost_fused), prices.total(&self.cost_apart));
-        match &self.fused {
-            KernelKind::Nest(nest) => fused >= CLOSE * apart || terms(&nest.stages) > MANY_TERMS,
+        match self.fused.class() {
+            KernelClass::Loops(nest) => fused >= CLOSE * apart || terms(&nest.stages) > MANY_TERMS,
             // Rows that are finished at once are near, but fewer rows are computed at a time.
-            KernelKind::MatMul(own) if own.row_epilogue.is_some() => true,
-            KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
+            KernelClass::Contraction { rows: Some(_), .. } => true,
+            KernelClass::Contraction { rows: None, .. } => {
                 let gathers = |cost: &Cost| cost.amount(WorkKind::Gather) + cost.amount(WorkKind::Strided);
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
                     || gathers(&self.cost_fused) > gathers(&self.cost_apart)
             }
-            KernelKind::Attention(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => false,
+            KernelClass::Attention(_) | KernelClass::Whole => false,
         }
     }
 }
@@ -138,14 +138,13 @@ impl<'a> Case<'a> {
 fn cost(program: &Program, producer: &Kernel, kind: &KernelKind, target: &Target) -> Cost {
     let contraction =
         || kernels::candidates(program, producer, target).first().map(|way| way.cost).unwrap_or_default();
-    match kind {
-        KernelKind::Nest(nest) => nest_cost(nest, &target.prices()),
-        KernelKind::MatMul(own) => {
-            let rows = own.row_epilogue.as_ref().map(|rows| nest_cost(rows, &target.prices()));
-            contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)).plus(&rows.unwrap_or_default())
+    match kind.class() {
+        KernelClass::Loops(nest) => nest_cost(nest, &target.prices()),
+        KernelClass::Contraction { axes, epilogue, rows } => {
+            let rows = rows.map(|rows| nest_cost(rows, &target.prices()));
+            contraction().plus(&epilogue_cost(epilogue, axes)).plus(&rows.unwrap_or_default())
         }
-        KernelKind::Convolution(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
-        KernelKind::Attention(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => Cost::default(),
+        KernelClass::Attention(_) | KernelClass::Whole => Cost::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sizes that are not zero where two kernels have anything to compute.
 
-use crate::loops::{Axis, Kernel, KernelKind, Nest};
+use crate::loops::{Attention, Axis, Kernel, KernelClass, Nest};
 use crate::symbolic::inhabited::{factors, positive};
 use crate::symbolic::{Expr, Interval, Ranges, Symbol};
 use std::collections::BTreeSet;
@@ -36,11 +36,10 @@ fn extents(axes: &[Axis]) -> impl Iterator<Item = &Expr> {
 
 /// The sizes without which a kernel is empty.
 fn factors_of(kernel: &Kernel) -> BTreeSet<Symbol> {
-    match &kernel.kind {
-        KernelKind::Nest(nest) => factors(extents(&nest.axes)),
-        KernelKind::MatMul(matmul) => factors(extents(&matmul.axes)),
-        KernelKind::Convolution(conv) => factors(extents(&conv.axes)),
-        KernelKind::Attention(attention) => factors(extents(&attention.axes)),
-        KernelKind::AxisOp(_) | KernelKind::Extern(_) => BTreeSet::new(),
-    }
+    let axes: &[Axis] = match kernel.kind.class() {
+        KernelClass::Loops(Nest { axes, .. }) | KernelClass::Attention(Attention { axes, .. }) => axes,
+        KernelClass::Contraction { axes, .. } => axes,
+        KernelClass::Whole => return BTreeSet::new(),
+    };
+    factors(extents(axes))
 }

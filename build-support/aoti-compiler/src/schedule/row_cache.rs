@@ -51,13 +51,9 @@ fn is_better(
     target: &Target,
     questions: &mut Decisions,
 ) -> bool {
-    let cost = |program: &Program| match &program.kernels[id].kind {
-        KernelKind::Nest(nest) => simt::memory_cost(program, nest, 0.0),
-        KernelKind::MatMul(_)
-        | KernelKind::Convolution(_)
-        | KernelKind::Attention(_)
-        | KernelKind::AxisOp(_)
-        | KernelKind::Extern(_) => Cost::default(),
+    let cost = |program: &Program| {
+        let KernelKind::Nest(nest) = &program.kernels[id].kind else { return Cost::default() };
+        simt::memory_cost(program, nest, 0.0)
     };
     let kernel = &program.kernels[id];
     let answers = vec![

@@ -1,7 +1,9 @@
 //! Which steps use which buffers, and which elements of them a kernel touches.
 
 use crate::loops::ranges_over;
-use crate::loops::{Axis, BufferId, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step};
+use crate::loops::{
+    Axis, BufferId, Kernel, KernelClass, KernelKind, MatrixOperand, Nest, Program, Stage, Step,
+};
 use crate::symbolic::{Expr, Interval, Ranges};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,17 +65,15 @@ impl Uses {
 
 /// The stages of a kernel with the loops around each.
 pub(super) fn placed_stages(kernel: &Kernel) -> Vec<(Vec<Axis>, &Stage)> {
-    match &kernel.kind {
-        KernelKind::Nest(nest) => placed_in(nest).collect(),
-        KernelKind::MatMul(matmul) => {
-            let rows = matmul.row_epilogue.iter().flat_map(placed_in);
-            std::iter::once((matmul.axes.clone(), &matmul.epilogue)).chain(rows).collect()
+    match kernel.kind.class() {
+        KernelClass::Loops(nest) => placed_in(nest).collect(),
+        KernelClass::Contraction { axes, epilogue, rows } => {
+            std::iter::once((axes.to_vec(), epilogue)).chain(rows.into_iter().flat_map(placed_in)).collect()
         }
-        KernelKind::Convolution(conv) => vec![(conv.axes.clone(), &conv.epilogue)],
-        KernelKind::Attention(own) => {
+        KernelClass::Attention(own) => {
             vec![(own.score_axes(), &own.stages[0]), (own.axes.clone(), &own.stages[1])]
         }
-        KernelKind::AxisOp(_) | KernelKind::Extern(_) => vec![],
+        KernelClass::Whole => vec![],
     }
 }
 
@@ -132,17 +132,6 @@ pub(crate) fn operands(kernel: &Kernel) -> Vec<Placed<'_>> {
                 placed(&own.values, &own.axes, keys, &column.extent),
             ]
         }
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
-            vec![]
-        }
-    }
-}
-
-/// The strided matrices that a kernel reads, to be changed.
-pub(crate) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
-    match &mut kernel.kind {
-        KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
-        KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],
         KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
             vec![]
         }

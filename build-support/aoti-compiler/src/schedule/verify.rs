@@ -22,7 +22,7 @@ use crate::kernels::gemm::tiles::{is_brought_convolution, is_brought_product};
 use crate::kernels::mapping::{
     Along, CpuMapping, GpuMapping, Lanes, Mapping, MathPath, Meeting, Rows, Scattering, Split, Teams, Tile,
 };
-use crate::kernels::{Selection, group_tiles};
+use crate::kernels::{Selection, group_tiles, nest};
 use crate::loops::scatter::Scatter;
 use crate::loops::{self, Kernel, KernelId, KernelKind, Nest, Program, Storage};
 use crate::target::{GpuTarget, Target};
@@ -156,6 +156,9 @@ fn check_mapping(
             }
             if mapping.threads() < 1 || mapping.threads() > gpu.max_threads {
                 findings.push(format!("a block has {} threads", mapping.threads()));
+            }
+            if matches!(&kernel.kind, KernelKind::Nest(_)) && !nest::fits(choice.algorithm, mapping) {
+                findings.push("its algorithm is laid otherwise".to_owned());
             }
             match (mapping, &kernel.kind) {
                 (GpuMapping::Teams(teams), KernelKind::Nest(nest)) => {

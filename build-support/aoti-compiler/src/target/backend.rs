@@ -1,7 +1,8 @@
-//! Back ends for GPUs: what is called how by drivers, dialects and the C interface. Everything else that differs between
-//! devices is a capability or a limit of an architecture (`gpu.rs`).
+//! Back ends for GPUs: what is called how by drivers, dialects and the C interface, and the architectures of each. Whatever
+//! differs between devices is a capability or a limit of an architecture (`gpu.rs`).
 
 use super::MathLibrary;
+use super::gpu::{Architecture, MatrixUnits};
 use crate::json_words;
 
 /// Who makes the device, which decides the driver and the dialect of the code.
@@ -28,12 +29,14 @@ pub(crate) struct Backend {
     pub(crate) extension: &'static str,
     /// Its devices in the C interface (`AotiDeviceKind` of `abi.h`).
     pub(crate) kind: &'static str,
-    /// Its driver (`Maker` of `gpu/driver.h`).
+    /// Its driver (`Vendor` of `gpu/driver.h`).
     pub(crate) maker: &'static str,
     /// An architecture with all that there are templates for, to show code of where none is named.
     pub(crate) newest: &'static str,
     /// The vendor's library of products, if it has one.
     pub(crate) library: Option<MathLibrary>,
+    /// Its architectures.
+    pub(super) architectures: &'static [Architecture],
 }
 
 static NVIDIA: Backend = Backend {
@@ -45,6 +48,18 @@ static NVIDIA: Backend = Backend {
     maker: "kNvidia",
     newest: "sm_90a",
     library: Some(MathLibrary::CublasLt),
+    architectures: &[
+        with_clusters(nvidia("sm_10", 227 * 1024, 126 * MIB, MMA)),
+        with_clusters(nvidia("sm_11", 227 * 1024, 32 * MIB, MMA)),
+        with_clusters(nvidia("sm_12", 99 * 1024, 48 * MIB, MMA)),
+        Architecture { has_tma: true, ..with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)) },
+        nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
+        nvidia("sm_88", 99 * 1024, 4 * MIB, MMA),
+        nvidia("sm_87", 163 * 1024, 4 * MIB, MMA),
+        nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
+        nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
+        nvidia("sm_7", 64 * 1024, 4 * MIB, None),
+    ],
 };
 
 static AMD: Backend = Backend {
@@ -56,7 +71,87 @@ static AMD: Backend = Backend {
     maker: "kAmd",
     newest: "gfx942",
     library: Some(MathLibrary::HipblasLt),
+    architectures: &[
+        amd("gfx908", 64, 8 * MIB, MFMA),
+        amd("gfx90a", 64, 8 * MIB, MFMA),
+        amd("gfx94", 64, 4 * MIB, MFMA),
+        amd("gfx95", 64, 4 * MIB, MFMA),
+        amd("gfx9", 64, 4 * MIB, None),
+        amd("gfx11", 32, 4 * MIB, WMMA),
+        // Its instructions are of another shape than those of gfx1200.
+        amd("gfx125", 32, 4 * MIB, None),
+        amd("gfx12", 32, 4 * MIB, WMMA12),
+        amd("gfx10", 32, 4 * MIB, None),
+    ],
 };
+
+const MIB: i64 = 1 << 20;
+pub(super) const MMA: Option<MatrixUnits> = Some(MatrixUnits {
+    name: "AOTI_MMA",
+    multiplies_f32: true,
+    copies_ahead: true,
+    multiplies_by_warp: true,
+    thread_sums: 128,
+});
+pub(super) const MFMA: Option<MatrixUnits> = Some(MatrixUnits {
+    name: "AOTI_MFMA",
+    multiplies_f32: true,
+    copies_ahead: false,
+    multiplies_by_warp: false,
+    thread_sums: 128,
+});
+pub(super) const WMMA: Option<MatrixUnits> = Some(MatrixUnits {
+    name: "AOTI_WMMA",
+    multiplies_f32: false,
+    copies_ahead: false,
+    multiplies_by_warp: false,
+    thread_sums: 64,
+});
+
+/// As those of gfx11, with other lanes.
+const WMMA12: Option<MatrixUnits> = match WMMA {
+    Some(units) => Some(MatrixUnits { name: "AOTI_WMMA12", ..units }),
+    None => None,
+};
+
+const fn nvidia(
+    prefix: &'static str,
+    max_shared_bytes: i64,
+    cache_bytes: i64,
+    matrix_units: Option<MatrixUnits>,
+) -> Architecture {
+    Architecture {
+        prefix,
+        warp: 32,
+        cluster_blocks: 1,
+        has_tma: false,
+        max_shared_bytes,
+        cache_bytes,
+        matrix_units,
+    }
+}
+
+/// The same with clusters, of eight blocks where a kernel asks for nothing special.
+const fn with_clusters(architecture: Architecture) -> Architecture {
+    Architecture { cluster_blocks: 8, ..architecture }
+}
+
+const fn amd(
+    prefix: &'static str,
+    warp: i64,
+    cache_bytes: i64,
+    matrix_units: Option<MatrixUnits>,
+) -> Architecture {
+    Architecture {
+        prefix,
+        warp,
+        cluster_blocks: 1,
+        has_tma: false,
+        max_shared_bytes: 64 * 1024,
+        cache_bytes,
+        matrix_units,
+    }
+}
 
 impl Vendor {
     /// All of them.

@@ -109,10 +109,9 @@ impl CpuTarget {
         CpuTarget { libraries, ..self }
     }
 
-    /// What work costs on machines of the highest level: most run that.
+    /// What work costs, on a machine of which so much is measured.
     pub fn prices(&self) -> CostModel {
-        let of_level = self.levels.last().map_or(CostModel::TYPICAL, |level| CostModel::on(&level.name));
-        of_level.measured(self.rates.as_ref())
+        CostModel::TYPICAL.measured(self.rates.as_ref())
     }
 
     /// What it is to read an element of weights of so many bytes.

@@ -71,6 +71,8 @@ pub struct GpuTarget {
 /// What the templates for matrix units can do on an architecture, beside products of halves with sums in `f32`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatrixUnits {
+    /// Its instructions as `gpu/device.h` calls them; empty where architectures with others share code.
+    pub name: &'static str,
     /// Products of `f32` that lose nothing: as they are, or as sums of narrower numbers.
     pub multiplies_f32: bool,
     /// Copies to shared memory that no thread waits for, so that several pieces of the operands are on their way. Elsewhere the next
@@ -86,6 +88,7 @@ impl MatrixUnits {
     /// What holds on both of two architectures.
     fn common(self, other: MatrixUnits) -> MatrixUnits {
         MatrixUnits {
+            name: if self.name == other.name { self.name } else { "" },
             multiplies_f32: self.multiplies_f32 && other.multiplies_f32,
             copies_ahead: self.copies_ahead && other.copies_ahead,
             multiplies_by_warp: self.multiplies_by_warp && other.multiplies_by_warp,
@@ -94,101 +97,25 @@ impl MatrixUnits {
     }
 }
 
-/// A line of the table. Where devices of a family differ, what the smaller of them have.
-struct Architecture {
+/// What is known of architectures of a back end, by the beginning of their names. Where devices of a family differ, what the smaller
+/// of them have.
+#[derive(Debug)]
+pub(super) struct Architecture {
     /// Every architecture whose name begins so; longer prefixes come first.
-    prefix: &'static str,
-    vendor: Vendor,
-    warp: i64,
-    cluster_blocks: i64,
-    has_tma: bool,
-    max_shared_bytes: i64,
-    cache_bytes: i64,
-    matrix_units: Option<MatrixUnits>,
+    pub(super) prefix: &'static str,
+    pub(super) warp: i64,
+    pub(super) cluster_blocks: i64,
+    pub(super) has_tma: bool,
+    pub(super) max_shared_bytes: i64,
+    pub(super) cache_bytes: i64,
+    pub(super) matrix_units: Option<MatrixUnits>,
 }
 
-const MIB: i64 = 1 << 20;
-const MMA: Option<MatrixUnits> = Some(MatrixUnits {
-    multiplies_f32: true,
-    copies_ahead: true,
-    multiplies_by_warp: true,
-    thread_sums: 128,
-});
-const MFMA: Option<MatrixUnits> = Some(MatrixUnits {
-    multiplies_f32: true,
-    copies_ahead: false,
-    multiplies_by_warp: false,
-    thread_sums: 128,
-});
-const WMMA: Option<MatrixUnits> = Some(MatrixUnits {
-    multiplies_f32: false,
-    copies_ahead: false,
-    multiplies_by_warp: false,
-    thread_sums: 64,
-});
-
-const ARCHITECTURES: &[Architecture] = &[
-    with_clusters(nvidia("sm_10", 227 * 1024, 126 * MIB, MMA)),
-    with_clusters(nvidia("sm_11", 227 * 1024, 32 * MIB, MMA)),
-    with_clusters(nvidia("sm_12", 99 * 1024, 48 * MIB, MMA)),
-    Architecture { has_tma: true, ..with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)) },
-    nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
-    nvidia("sm_88", 99 * 1024, 4 * MIB, MMA),
-    nvidia("sm_87", 163 * 1024, 4 * MIB, MMA),
-    nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
-    nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
-    nvidia("sm_7", 64 * 1024, 4 * MIB, None),
-    amd("gfx908", 64, 8 * MIB, MFMA),
-    amd("gfx90a", 64, 8 * MIB, MFMA),
-    amd("gfx94", 64, 4 * MIB, MFMA),
-    amd("gfx95", 64, 4 * MIB, MFMA),
-    amd("gfx9", 64, 4 * MIB, None),
-    amd("gfx11", 32, 4 * MIB, WMMA),
-    // Its instructions are of another shape than those of gfx1200.
-    amd("gfx125", 32, 4 * MIB, None),
-    amd("gfx12", 32, 4 * MIB, WMMA),
-    amd("gfx10", 32, 4 * MIB, None),
-];
-
-const fn nvidia(
-    prefix: &'static str,
-    max_shared_bytes: i64,
-    cache_bytes: i64,
-    matrix_units: Option<MatrixUnits>,
-) -> Architecture {
-    Architecture {
-        prefix,
-        vendor: Vendor::Nvidia,
-        warp: 32,
-        cluster_blocks: 1,
-        has_tma: false,
-        max_shared_bytes,
-        cache_bytes,
-        matrix_units,
-    }
-}
-
-/// The same with clusters, of eight blocks where a kernel asks for nothing special.
-const fn with_clusters(architecture: Architecture) -> Architecture {
-    Architecture { cluster_blocks: 8, ..architecture }
-}
-
-const fn amd(
-    prefix: &'static str,
-    warp: i64,
-    cache_bytes: i64,
-    matrix_units: Option<MatrixUnits>,
-) -> Architecture {
-    Architecture {
-        prefix,
-        vendor: Vendor::Amd,
-        warp,
-        cluster_blocks: 1,
-        has_tma: false,
-        max_shared_bytes: 64 * 1024,
-        cache_bytes,
-        matrix_units,
-    }
+/// All architectures in the tables, with their vendors.
+fn architectures() -> impl Iterator<Item = (Vendor, &'static Architecture)> {
+    Vendor::ALL
+        .into_iter()
+        .flat_map(|vendor| vendor.backend().architectures.iter().map(move |own| (vendor, own)))
 }
 
 impl GpuTarget {
@@ -247,18 +174,18 @@ impl GpuTarget {
 
     /// Which architectures are known, as people are told.
     pub(crate) fn all_known() -> String {
-        let mut prefixes: Vec<&str> = ARCHITECTURES.iter().map(|known| known.prefix).collect();
-        prefixes.sort_unstable_by_key(|prefix| {
-            (std::cmp::Reverse(prefix.starts_with("sm_")), prefix.len(), *prefix)
-        });
+        let mut known: Vec<(Vendor, &str)> =
+            architectures().map(|(vendor, own)| (vendor, own.prefix)).collect();
+        known.sort_unstable_by_key(|(vendor, prefix)| (*vendor, prefix.len(), *prefix));
+        let prefixes: Vec<&str> = known.into_iter().map(|(_, prefix)| prefix).collect();
         format!("known are those whose names begin with {}", prefixes.join(", "))
     }
 
     /// The facts of an architecture by its compiler's name; `None` where no line of the table fits.
     pub fn named(architecture: &str) -> Option<GpuTarget> {
-        let known = ARCHITECTURES.iter().find(|known| architecture.starts_with(known.prefix))?;
+        let (vendor, known) = architectures().find(|(_, known)| architecture.starts_with(known.prefix))?;
         Some(GpuTarget {
-            vendor: known.vendor,
+            vendor,
             architecture: architecture.to_owned(),
             warp: known.warp,
             max_threads: 1024,
@@ -301,16 +228,17 @@ impl fmt::Display for GpuTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::backend::{MFMA, MMA, WMMA};
 
     #[test]
     fn architectures_are_found_by_their_family() {
         let hopper = GpuTarget::named("sm_90a").expect("it is in the table");
-        assert_eq!((hopper.vendor, hopper.warp, hopper.max_shared_bytes), (Vendor::Nvidia, 32, 227 * 1024));
+        assert_eq!((hopper.vendor.device(), hopper.warp, hopper.max_shared_bytes), ("cuda", 32, 227 * 1024));
         assert_eq!(GpuTarget::named("gfx942").expect("it is in the table").warp, 64);
         assert_eq!(GpuTarget::named("gfx1100").expect("it is in the table").warp, 32);
         assert_eq!(GpuTarget::named("gfx90a").expect("it is in the table").matrix_units, MFMA);
         let old = GpuTarget::named("gfx906").expect("it is in the table");
-        assert_eq!((old.vendor, old.matrix_units), (Vendor::Amd, None));
+        assert_eq!((old.vendor.device(), old.matrix_units), ("rocm", None));
         assert_eq!(GpuTarget::named("mali"), None);
     }
 
@@ -320,7 +248,8 @@ mod tests {
         assert_eq!((common.max_shared_bytes, common.matrix_units), (163 * 1024, MMA));
         assert_eq!(common.architecture, "sm_90a+sm_80");
         assert_eq!(GpuTarget::common(&["sm_90a", "sm_75"]).expect("both are").matrix_units, None);
-        assert_eq!(GpuTarget::common(&["gfx942", "gfx1100"]).expect("both are").matrix_units, WMMA);
+        let both = WMMA.map(|units| MatrixUnits { name: "", ..units });
+        assert_eq!(GpuTarget::common(&["gfx942", "gfx1100"]).expect("both are").matrix_units, both);
         assert_eq!(GpuTarget::common(&["gfx942", "gfx1030"]).expect("both are").matrix_units, None);
         assert_eq!(GpuTarget::common(&["sm_90a", "gfx90a"]), None);
         assert_eq!(GpuTarget::common::<&str>(&[]), None);

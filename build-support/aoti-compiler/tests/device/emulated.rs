@@ -5,25 +5,23 @@ use super::{compare, compiled_text, inputs, is_installed, kernels, manifest, may
 use aoti_compiler::dtype::DType;
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::target::GpuTarget;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// What a program is compiled for, and how many threads of a block run in step there.
+/// What a program is compiled for, and emulated as.
 #[derive(Clone, Copy)]
 pub(super) struct Machine {
     pub(super) architecture: &'static str,
-    wavefront: u32,
-    /// What its matrix units are to `gpu/device.h`.
-    units: &'static str,
 }
 
-pub(super) const NVIDIA: Machine = Machine { architecture: "sm_90a", wavefront: 32, units: "AOTI_MMA" };
-pub(super) const GFX9: Machine = Machine { architecture: "gfx90a", wavefront: 64, units: "AOTI_MFMA" };
-pub(super) const GFX11: Machine = Machine { architecture: "gfx1100", wavefront: 32, units: "AOTI_WMMA" };
-pub(super) const GFX12: Machine = Machine { architecture: "gfx1201", wavefront: 32, units: "AOTI_WMMA12" };
+pub(super) const NVIDIA: Machine = Machine { architecture: "sm_90a" };
+pub(super) const GFX9: Machine = Machine { architecture: "gfx90a" };
+pub(super) const GFX11: Machine = Machine { architecture: "gfx1100" };
+pub(super) const GFX12: Machine = Machine { architecture: "gfx1201" };
 /// All of them.
 pub(super) const MACHINES: [Machine; 4] = [NVIDIA, GFX9, GFX11, GFX12];
 
@@ -155,8 +153,9 @@ pub(super) fn program_of(
             .arg("-o")
             .arg(folder.join(output)));
     };
-    let warp = format!("-DAOTI_EMULATED={}", machine.wavefront);
-    let units = format!("-DAOTI_EMULATED_UNITS={}", machine.units);
+    let target = GpuTarget::named(machine.architecture).expect("it is in the table");
+    let warp = format!("-DAOTI_EMULATED={}", target.warp);
+    let units = format!("-DAOTI_EMULATED_UNITS={}", target.matrix_units.map_or("0", |units| units.name));
     compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &warp, &units]);
     let api = format!("-DMODEL_API={}", bundle.exported_symbol());
     let own = ["model.cpp", machine.host_code(), "code.S", "weights.S"].map(|file| folder.join(file));

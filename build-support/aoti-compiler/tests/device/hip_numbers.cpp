@@ -4,7 +4,7 @@
 
 using namespace aoti::gpu;
 
-constexpr Numbers own = numbers(kAmd);
+constexpr Numbers own = backend(kAmd).numbers;
 static_assert(own.compute_major == hipDeviceAttributeComputeCapabilityMajor && own.compute_minor == hipDeviceAttributeComputeCapabilityMinor);
 static_assert(own.multiprocessors == hipDeviceAttributeMultiprocessorCount);
 static_assert(own.function_shared == hipFuncAttributeMaxDynamicSharedMemorySize);

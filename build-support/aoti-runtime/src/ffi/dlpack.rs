@@ -98,16 +98,10 @@ fn dtype_of(wanted: DLDataType) -> Result<DType, Error> {
 }
 
 fn device_of(device: DLDevice) -> Result<Device, Error> {
-    let number = u16::try_from(device.device_id).ok();
-    match (device.device_type, number) {
-        // The others are memory of the processor that GPUs see too.
-        (1 | 3 | 11, _) => Ok(Device::Cpu),
-        (2 | 13, Some(number)) => Ok(Device::Cuda(number)),
-        (10, Some(number)) => Ok(Device::Rocm(number)),
-        (kind, _) => {
-            Err(Error::new(ErrorCode::Device, format!("DLPack's device type {kind} is not supported")))
-        }
-    }
+    let DLDevice { device_type, device_id } = device;
+    Device::of_dlpack(device_type, device_id).ok_or_else(|| {
+        Error::new(ErrorCode::Device, format!("DLPack's device type {device_type} is not supported"))
+    })
 }
 
 /// A tensor of another library, which is told when this value is dropped.

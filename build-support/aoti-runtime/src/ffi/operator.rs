@@ -60,6 +60,14 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
     }
 
     /// The elements in row-major order.
+    ///
+    /// ```
+    /// use aoti_runtime::TensorViewMut;
+    ///
+    /// fn clear(mut result: TensorViewMut<'_, f32>) {
+    ///     result.data_mut().fill(0.0);
+    /// }
+    /// ```
     pub fn data_mut(&mut self) -> &mut [T] {
         self.data
     }

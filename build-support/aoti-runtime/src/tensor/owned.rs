@@ -31,6 +31,14 @@ impl<T: Element> Tensor<T> {
     }
 
     /// Takes over a tensor whose element type is a value, which must be `T`'s.
+    ///
+    /// ```
+    /// use aoti_runtime::{DType, DynTensor, Tensor};
+    ///
+    /// let tensor: Tensor<f32> = Tensor::from_dyn(DynTensor::zeros(DType::F32, &[2, 3])?)?;
+    /// assert_eq!(tensor.sizes(), [2, 3]);
+    /// # Ok::<(), aoti_runtime::Error>(())
+    /// ```
     pub fn from_dyn(tensor: DynTensor) -> Result<Tensor<T>, Error> {
         if tensor.dtype() != T::DTYPE {
             let message = format!("expected a tensor of {}, got one of {}", T::DTYPE, tensor.dtype());

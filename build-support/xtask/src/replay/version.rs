@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, ensure};
 use xshell::cmd;
 
-use super::Job;
+use super::{Job, Parts};
 use crate::workspace::Workspace;
 
 /// Precedes the digests of messages.
@@ -101,7 +101,10 @@ impl Version {
         let output = command.arg(&job.model.path).output().with_context(|| job.name())?;
         let is_bundle = output.status.success();
         let text = if is_bundle { output.stdout } else { output.stderr };
-        let text = String::from_utf8(text).with_context(|| job.name())?;
+        let mut text = String::from_utf8(text).with_context(|| job.name())?;
+        if job.parts == Parts::Printed {
+            text = without_headers(&text);
+        }
         let is_answer = matches!(output.status.code(), Some(0 | 1));
         ensure!(is_answer, "{} ends with {}:\n{text}", job.name(), output.status);
         Ok(Printed { text, is_bundle })
@@ -113,6 +116,27 @@ impl Version {
         let line = |(key, digest): (&String, &String)| format!("{key}\t{digest}\n");
         Ok(fs::write(path, self.lock().iter().map(line).collect::<String>())?)
     }
+}
+
+/// A bundle without the files that are headers, and without digests of the whole, which are of headers too.
+fn without_headers(bundle: &str) -> String {
+    let mut is_header = false;
+    let mut kept = String::new();
+    for line in bundle.split_inclusive('\n') {
+        if let Some(name) = line.strip_prefix("==== ") {
+            is_header = name.starts_with("include/");
+        }
+        if !is_header {
+            let words = line.split_inclusive('"').filter(|word| !is_digest(word.trim_end_matches('"')));
+            kept.extend(words);
+        }
+    }
+    kept
+}
+
+/// Whether a word is a digest of 256 bits.
+fn is_digest(word: &str) -> bool {
+    word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The program that a folder's sources make. Worktrees do not share a folder of artefacts: cargo takes a crate of one for that

@@ -78,15 +78,14 @@ const NVIDIA_DRIVERS: [(u32, &str); 3] = [(11, "450.80.02"), (12, "525.60.13"), 
 
 /// The driver that code of a device compiler needs.
 pub(super) fn minimum_driver(toolchain: &Toolchain) -> Option<Value> {
-    let major = toolchain.compiler.major;
-    match toolchain.definition.kind {
-        Family::Nvcc => {
-            let driver = NVIDIA_DRIVERS.iter().find(|(cuda, _)| *cuda == major).map(|(_, driver)| *driver);
-            Some(json!({ "device": "cuda", "cuda": major, "driver": driver }))
-        }
-        Family::Hipcc => Some(json!({ "device": "rocm", "rocm": major, "driver": null })),
-        Family::Gcc | Family::Clang => None,
-    }
+    let (device, major) = (toolchain.definition.gpu()?.as_str(), toolchain.compiler.major);
+    let drivers: &[(u32, &str)] = match toolchain.definition.kind {
+        Family::Nvcc => &NVIDIA_DRIVERS,
+        Family::Hipcc => &[],
+        Family::Gcc | Family::Clang => return None,
+    };
+    let driver = drivers.iter().find(|(known, _)| *known == major).map(|(_, driver)| *driver);
+    Some(json!({ "device": device, (device): major, "driver": driver }))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 // Owns no memory and no policy. C++17 without the standard library; needs dlopen.
 #pragma once
 
+#include "../abi.h"
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ typedef struct OpaqueGraph *Graph;
 typedef struct OpaqueGraphExec *GraphExec;
 typedef struct OpaqueNode *Node;
 
-enum Vendor { kNvidia, kAmd };
+// Whose devices: each has a row of kBackends, and names its functions in kSymbols.
+enum Vendor { kNvidia, kAmd, kVendors };
 
 // CUlaunchConfig with one CUlaunchAttribute.
 struct LaunchAttribute {
@@ -123,9 +125,48 @@ struct Driver {
 struct Numbers {
   int compute_major, compute_minor, multiprocessors, function_shared;
 };
-constexpr Numbers numbers(Vendor vendor) {
-  return vendor == kNvidia ? Numbers{75, 76, 16, 8} : Numbers{23, 61, 63, 8};
-}
+
+// In what drivers and devices differ beside the names of functions.
+struct Backend {
+  AotiDeviceKind kind;
+  const char *driver;       // its name
+  const char *libraries[5]; // files of the driver in which it is looked for, and null
+  Numbers numbers;
+  // What an architecture is called by its compute capability; null where devices tell its name.
+  const char *architecture;
+  // Whether a launch may have more than a little shared memory only if it was asked for. HIP gives what there is, and takes no
+  // functions of modules there.
+  bool asks_for_shared;
+  // Whether devices copy boxes of tensors, of which the driver makes maps.
+  bool has_maps;
+  // The function for launches that begin early, the first version of the driver that also repeats such in graphs, and the first
+  // compute capability with kernels that wait by themselves; or null.
+  const char *launch_early;
+  int early_in_graphs, early_compute;
+};
+inline constexpr Backend kBackends[kVendors] = {
+    {AOTI_CUDA,
+     "CUDA",
+     {"libcuda.so.1", "libcuda.so", nullptr},
+     {75, 76, 16, 8},
+     "sm_%d%d",
+     true,
+     true,
+     "cuLaunchKernelEx",
+     12030,
+     9},
+    {AOTI_ROCM,
+     "HIP",
+     {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", nullptr},
+     {23, 61, 63, 8},
+     nullptr,
+     false,
+     false,
+     nullptr,
+     0,
+     0},
+};
+constexpr const Backend &backend(Vendor vendor) { return kBackends[vendor]; }
 
 // Threads that a block of a function has at most: the attribute of this number in both.
 constexpr int kFunctionThreads = 0;
@@ -139,9 +180,9 @@ namespace detail {
 
 struct Symbol {
   size_t offset;
-  const char *cuda, *hip;
+  const char *names[kVendors]; // null where a driver has no such function
 };
-#define AOTI_DRIVER_SYMBOL(FIELD, CUDA, HIP) {offsetof(Driver, FIELD), CUDA, HIP}
+#define AOTI_DRIVER_SYMBOL(FIELD, ...) {offsetof(Driver, FIELD), {__VA_ARGS__}}
 inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(init, "cuInit", "hipInit"),
     AOTI_DRIVER_SYMBOL(driver_version, "cuDriverGetVersion", "hipDriverGetVersion"),
@@ -201,29 +242,21 @@ constexpr int kMapSwizzle = 3, kMapPromotion = 3;
 
 } // namespace detail
 
-// Drivers from this version on also repeat such launches in graphs.
-constexpr int kEarlyInGraphs = 12030;
-// Devices of this compute capability have kernels that wait by themselves.
-constexpr int kEarlyCompute = 9;
-
 // Finds a vendor's driver and fills the table. False, with a sentence in `message`, where there is none or it is too old.
 __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, char *message, size_t bytes) {
-  static const char *const cuda[] = {"libcuda.so.1", "libcuda.so"};
-  static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
-  const char *const *names = vendor == kNvidia ? cuda : hip;
-  const int count = vendor == kNvidia ? 2 : 4;
+  const char *const *names = backend(vendor).libraries;
   *driver = Driver{};
-  driver->name = vendor == kNvidia ? "CUDA" : "HIP";
+  driver->name = backend(vendor).driver;
   driver->vendor = vendor;
-  for (int i = 0; i < count && !driver->library; ++i) driver->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  for (int i = 0; names[i] && !driver->library; ++i) driver->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
   if (!driver->library) {
     int used = snprintf(message, bytes, "no %s driver on this machine: looked for", driver->name);
-    for (int i = 0; i < count && used > 0 && size_t(used) < bytes; ++i)
+    for (int i = 0; names[i] && used > 0 && size_t(used) < bytes; ++i)
       used += snprintf(message + used, bytes - size_t(used), "%s %s", i ? "," : "", names[i]);
     return false;
   }
   for (const detail::Symbol &symbol : detail::kSymbols) {
-    const char *name = vendor == kNvidia ? symbol.cuda : symbol.hip;
+    const char *name = symbol.names[vendor];
     void *found = dlsym(driver->library, name);
     if (!found) {
       snprintf(message, bytes, "the %s driver of this machine has no `%s`: it is too old", driver->name, name);
@@ -234,7 +267,7 @@ __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, c
     *(void **)((char *)driver + symbol.offset) = found;
   }
   for (const detail::Symbol &symbol : detail::kOptionalSymbols)
-    if (const char *name = vendor == kNvidia ? symbol.cuda : symbol.hip)
+    if (const char *name = symbol.names[vendor])
       *(void **)((char *)driver + symbol.offset) = dlsym(driver->library, name);
   if (int code = driver->init(0)) {
     snprintf(message, bytes, "the %s driver of this machine does not start: error %d", driver->name, code);
@@ -247,9 +280,10 @@ __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, c
 
 // Launches on such a device are early where the driver knows how.
 __attribute__((unused)) inline void allow_early_launches(Vendor vendor, Driver *driver, int compute_major) {
+  const Backend &own = backend(vendor);
   int version = 0;
-  if (vendor == kNvidia && compute_major >= kEarlyCompute && !driver->driver_version(&version) && version >= kEarlyInGraphs)
-    *(void **)&driver->launch_early = dlsym(driver->library, "cuLaunchKernelEx");
+  if (own.launch_early && compute_major >= own.early_compute && !driver->driver_version(&version) && version >= own.early_in_graphs)
+    *(void **)&driver->launch_early = dlsym(driver->library, own.launch_early);
 }
 
 // Launches blocks along one axis.

@@ -149,7 +149,7 @@ template <class T, int Rank, class A, class... W>
 TensorMap tensor_map(DeviceRun &run, const A &address, const Boxes<Rank> &boxes, const W &...windows) {
   const Callers callers = callers_of(address);
   TensorMap map = {{}, callers.any, callers.moved};
-  if (run.error || run.driver->vendor != kNvidia) return map;
+  if (run.error || !backend(run.driver->vendor).has_maps) return map;
   uint64_t sizes[Rank], strides[Rank];
   uint32_t extents[Rank], steps[Rank];
   for (int d = 0; d < Rank; ++d) {

@@ -30,10 +30,14 @@ struct PreparedProduct {
 // Device memory that a product may use while it is computed.
 constexpr int64_t kLibraryBytes = 32 << 20;
 
+namespace detail {
+struct LibraryRow;
+}
+
 struct MathLibrary {
   void *library;
   void *handle;
-  Vendor vendor;
+  const detail::LibraryRow *row;
   int (*create)(void **handle);
   int (*destroy)(void *handle);
   int (*description_create)(void **description, int compute, int scale);
@@ -57,17 +61,31 @@ namespace detail {
 struct LibraryNumbers {
   int as_it_is, turned, turn_a, turn_b, epilogue, bias_pointer, compute_f32, compute_tf32;
 };
-inline LibraryNumbers library_numbers(Vendor vendor) {
-  return vendor == kNvidia ? LibraryNumbers{0, 1, 3, 4, 7, 8, 68, 77} : LibraryNumbers{111, 112, 0, 1, 2, 3, 2, 2};
-}
+
+// In what the libraries differ: whose devices it is for, the files that this was written for, what its functions' names begin
+// with, and whether it is told how operands are aligned.
+struct LibraryRow {
+  Vendor vendor;
+  const char *files[2], *prefix;
+  LibraryNumbers numbers;
+  bool is_told_alignment;
+};
+inline constexpr LibraryRow kLibraries[] = {
+    {kNvidia, {"libcublasLt.so.13", "libcublasLt.so.12"}, "cublasLt", {0, 1, 3, 4, 7, 8, 68, 77}, true},
+    {kAmd, {"libhipblaslt.so.1", "libhipblaslt.so.0"}, "hipblasLt", {111, 112, 0, 1, 2, 3, 2, 2}, false},
+};
 // And those that are the same: cudaDataType and hipDataType, epilogues, attributes of preferences; the last four are
 // cuBLASLt's alone.
 constexpr int kTypeF32 = 0, kTypeF16 = 2, kTypeBf16 = 14, kRelu = 2, kAddBias = 4, kMostWorkspace = 1, kLeastAlignment = 5;
 // Buffers of models are aligned so, whatever offset a matrix begins at.
 constexpr uint32_t kProductAlignment = 16;
 
-#define AOTI_LIBRARY_SYMBOL(FIELD, NAME) {offsetof(MathLibrary, FIELD), "cublasLt" NAME, "hipblasLt" NAME}
-inline constexpr Symbol kLibrarySymbols[] = {
+struct LibrarySymbol {
+  size_t offset;
+  const char *name; // behind the prefix
+};
+#define AOTI_LIBRARY_SYMBOL(FIELD, NAME) {offsetof(MathLibrary, FIELD), NAME}
+inline constexpr LibrarySymbol kLibrarySymbols[] = {
     AOTI_LIBRARY_SYMBOL(create, "Create"),
     AOTI_LIBRARY_SYMBOL(destroy, "Destroy"),
     AOTI_LIBRARY_SYMBOL(description_create, "MatmulDescCreate"),
@@ -83,21 +101,21 @@ inline constexpr Symbol kLibrarySymbols[] = {
 };
 #undef AOTI_LIBRARY_SYMBOL
 
-// The versions that this was written for, by the names of their files.
-inline constexpr const char *kCublasLt[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-inline constexpr const char *kHipblasLt[] = {"libhipblaslt.so.1", "libhipblaslt.so.0"};
-
 } // namespace detail
 
 // Opens a vendor's library for the current context; false where that cannot be done.
 __attribute__((unused)) inline bool open_library(Vendor vendor, MathLibrary *own) {
   *own = MathLibrary{};
-  own->vendor = vendor;
-  for (const char *name : vendor == kNvidia ? detail::kCublasLt : detail::kHipblasLt)
+  for (const detail::LibraryRow &row : detail::kLibraries)
+    if (row.vendor == vendor) own->row = &row;
+  if (!own->row) return false;
+  for (const char *name : own->row->files)
     if (!own->library) own->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   bool whole = own->library != nullptr;
-  for (const detail::Symbol &symbol : detail::kLibrarySymbols) {
-    void *found = whole ? dlsym(own->library, vendor == kNvidia ? symbol.cuda : symbol.hip) : nullptr;
+  for (const detail::LibrarySymbol &symbol : detail::kLibrarySymbols) {
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", own->row->prefix, symbol.name);
+    void *found = whole ? dlsym(own->library, name) : nullptr;
     whole = found != nullptr;
     *(void **)((char *)own + symbol.offset) = found;
   }
@@ -118,7 +136,7 @@ __attribute__((unused)) inline void forget(const MathLibrary &own, PreparedProdu
 // Describes a product and takes the algorithm that the library thinks best; false where it has none.
 __attribute__((unused)) inline bool prepare(const MathLibrary &own, const Product &product, Address weights,
                                             PreparedProduct *prepared) {
-  const detail::LibraryNumbers number = detail::library_numbers(own.vendor);
+  const detail::LibraryNumbers &number = own.row->numbers;
   const int type = product.type == kProductF16    ? detail::kTypeF16
                    : product.type == kProductBf16 ? detail::kTypeBf16
                                                   : detail::kTypeF32;
@@ -143,7 +161,7 @@ __attribute__((unused)) inline bool prepare(const MathLibrary &own, const Produc
   if (product.bias >= 0) done = done && own.description_set(prepared->description, number.bias_pointer, &bias, sizeof bias) == 0;
   const uint64_t most = uint64_t(kLibraryBytes);
   done = done && own.preference_set(preference, detail::kMostWorkspace, &most, sizeof most) == 0;
-  for (int operand = 0; own.vendor == kNvidia && operand < 4; ++operand)
+  for (int operand = 0; own.row->is_told_alignment && operand < 4; ++operand)
     done = done && own.preference_set(preference, detail::kLeastAlignment + operand, &detail::kProductAlignment,
                                       sizeof detail::kProductAlignment) == 0;
   int found = 0;

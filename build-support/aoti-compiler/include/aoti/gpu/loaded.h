@@ -94,8 +94,7 @@ struct Loaded : Source {
   char name[96], architecture[32], reason[160];
 };
 
-constexpr AotiDeviceKind kind_of(Vendor vendor) { return vendor == kNvidia ? AOTI_CUDA : AOTI_ROCM; }
-inline AotiDevice device_of(const Loaded &on) { return {kind_of(on.program->vendor), on.index}; }
+inline AotiDevice device_of(const Loaded &on) { return {backend(on.program->vendor).kind, on.index}; }
 
 // The context of a device, current on this thread for the time of a scope.
 struct Entered {
@@ -143,14 +142,15 @@ __attribute__((unused)) int32_t find_device(Loaded &on, AotiError *error) {
                 device_name(device_of(on)).text, on.driver.name, count, count == 1 ? "" : "s");
   if (int code = on.driver.device_get(&on.device, on.index)) return driver_failed(error, on, code, "no device");
   on.driver.device_name(on.name, int(sizeof on.name), on.device);
-  const Numbers number = numbers(on.program->vendor);
+  const Backend &own = backend(on.program->vendor);
+  const Numbers &number = own.numbers;
   int major = 0, minor = 0;
   on.driver.device_attribute(&major, number.compute_major, on.device);
   on.driver.device_attribute(&minor, number.compute_minor, on.device);
   on.driver.device_attribute(&on.multiprocessors, number.multiprocessors, on.device);
   allow_early_launches(on.program->vendor, &on.driver, major);
-  if (on.program->vendor == kNvidia)
-    snprintf(on.architecture, sizeof on.architecture, "sm_%d%d", major, minor);
+  if (own.architecture)
+    snprintf(on.architecture, sizeof on.architecture, own.architecture, major, minor);
   else
     snprintf(on.architecture, sizeof on.architecture, "%.31s", on.name);
   on.context = on.given;
@@ -177,11 +177,10 @@ __attribute__((unused)) int32_t load_code(Loaded &on, AotiError *error) {
     Entry &entry = on.entries[k];
     if (int failed = on.driver.module_function(&entry.function, on.module, kernel.name))
       return driver_failed(error, on, failed, "a kernel is missing");
-    // What a kernel declares itself comes on top of it, so that less than the driver's 48 KiB has to be asked for too. HIP gives
-    // what there is, and takes no functions of modules there.
-    if (kernel.shared > 0 && program.vendor == kNvidia)
-      if (int failed =
-              on.driver.function_attribute(entry.function, numbers(program.vendor).function_shared, kernel.shared))
+    // What a kernel declares itself comes on top of it, so that less than the driver's 48 KiB has to be asked for too.
+    const Backend &own = backend(program.vendor);
+    if (kernel.shared > 0 && own.asks_for_shared)
+      if (int failed = on.driver.function_attribute(entry.function, own.numbers.function_shared, kernel.shared))
         return driver_failed(error, on, failed, "no shared memory for a kernel");
     // The code of some architectures has a role for more threads than that of others, and is bound to as many as it has.
     int most = 0;

@@ -27,9 +27,9 @@ template <const Tables &T, const Program &P> struct Interface {
   static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiError *error) {
     if (!model) return fail(error, AOTI_ERROR_NULL, "the place for the model is null");
     const AotiDevice asked = options ? options->device : AotiDevice{AOTI_CPU, 0};
-    if (asked.kind != kind_of(P.vendor))
+    if (asked.kind != backend(P.vendor).kind)
       return fail(error, AOTI_ERROR_DEVICE, "%s was asked for, the library has code for %s only", device_name(asked).text,
-                  P.vendor == kNvidia ? "cuda" : "rocm");
+                  kind_name(backend(P.vendor).kind));
     const char *weights;
     if (int32_t code = S::weights_of(options, &weights, error)) return code;
     GpuModel *made = (GpuModel *)calloc(1, sizeof(GpuModel));

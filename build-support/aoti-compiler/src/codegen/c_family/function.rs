@@ -3,7 +3,7 @@
 use super::expr::symbol_name;
 use super::terms::type_name;
 use crate::dtype::DType;
-use crate::loops::{AccumulatorId, BufferId, Kernel, KernelKind, Nest, Program, Storage};
+use crate::loops::{AccumulatorId, BufferId, Kernel, KernelClass, Nest, Program, Storage};
 use crate::schedule::Call;
 use crate::symbolic::{Expr, Symbol};
 use indexmap::IndexMap;
@@ -51,13 +51,13 @@ impl<'a> Parameters<'a> {
             buffers.insert(buffer, (format!("{prefix}{counter}"), written));
             *counter += 1;
         }
-        let positions = match &kernel.kind {
-            KernelKind::Nest(nest) => positions_of(nest),
-            KernelKind::MatMul(matmul) => matmul.row_epilogue.as_ref().map_or(vec![], positions_of),
-            KernelKind::Convolution(_)
-            | KernelKind::Attention(_)
-            | KernelKind::AxisOp(_)
-            | KernelKind::Extern(_) => vec![],
+        let positions = match kernel.kind.class() {
+            KernelClass::Loops(nest) | KernelClass::Contraction { rows: Some(nest), .. } => {
+                positions_of(nest)
+            }
+            KernelClass::Contraction { rows: None, .. } | KernelClass::Attention(_) | KernelClass::Whole => {
+                vec![]
+            }
         };
         Parameters { program, buffers, sizes: &call.sizes, positions }
     }

@@ -23,8 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const NEWEST_IR: i64 = 14;
 /// The oldest operators of the standard that are known.
 const OLDEST_OPSET: i64 = 1;
-/// Nodes of a graph: several times as many as the largest models have. More take minutes and gigabytes.
-const MOST_NODES: usize = 1 << 18;
+/// Nodes of a model, those of functions and bodies as often as they are written out: several times as many as the largest models
+/// have. More take minutes and gigabytes.
+pub(super) const MOST_NODES: usize = 1 << 18;
 
 /// A file that was read, and what it refers to.
 pub(super) struct Opened {
@@ -197,7 +198,7 @@ pub(super) fn import(
         findings: Vec::new(),
         unknown: IndexMap::new(),
         depth: 0,
-        inner_nodes: 0,
+        seen_nodes: 0,
     };
     let has_open_sizes = onnx.inputs(graph, &file.shapes, min);
     onnx.graph(graph);

@@ -1,7 +1,7 @@
 //! Translates a graph node by node: its operands by name, the rule of its operator, its results.
 
 use super::call::{Call, malformed};
-use super::model::Opened;
+use super::model::{MOST_NODES, Opened};
 use super::ops::{self, Operator};
 use super::origin::{origin, qualified};
 use super::proto::{GraphProto, NodeProto, TypeProto};
@@ -20,8 +20,6 @@ use std::ops::{Deref, DerefMut};
 /// Bodies within bodies, and functions that call functions.
 const DEEPEST: usize = 64;
 
-/// Nodes of functions and bodies, each counted as often as it is written out.
-const MOST_INNER_NODES: usize = 1 << 17;
 /// Operations in the formula of a size.
 const LONGEST_SIZE: usize = 1000;
 
@@ -73,8 +71,8 @@ pub(super) struct Onnx<'m> {
     /// Operators without rules, with the number of nodes and the first of them.
     pub(super) unknown: IndexMap<String, (usize, Origin)>,
     pub(super) depth: usize,
-    /// Nodes of functions and bodies so far.
-    pub(super) inner_nodes: usize,
+    /// Nodes so far, those of functions and bodies as often as they are written out.
+    pub(super) seen_nodes: usize,
 }
 
 impl Deref for Onnx<'_> {
@@ -99,9 +97,9 @@ impl<'m> Onnx<'m> {
         if self.depth >= DEEPEST {
             return Err(malformed("bodies and functions are nested too deeply, or call themselves"));
         }
-        if self.inner_nodes > MOST_INNER_NODES {
+        if self.seen_nodes > MOST_NODES {
             return Err(RuleError::Unsupported(format!(
-                "the model has more than {MOST_INNER_NODES} nodes when functions and loops are written out"
+                "the model has more than {MOST_NODES} nodes when functions and loops are written out"
             )));
         }
         self.depth += 1;
@@ -214,9 +212,7 @@ impl<'m> Onnx<'m> {
 
     /// Translates nodes in order; what is refused is a finding each.
     pub(super) fn nodes(&mut self, nodes: &[NodeProto]) {
-        if self.depth > 0 {
-            self.inner_nodes += nodes.len();
-        }
+        self.seen_nodes += nodes.len();
         for node in nodes {
             let origin = origin(node);
             self.cx.b.set_origin(origin.clone());

@@ -4,8 +4,8 @@ use super::Ctx;
 use crate::dtype::{Category, DType};
 use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{
-    BinaryOp, Collective, Constant, Conv, Coord, ExternCall, Graph, Node, Op, Recurrent, ReduceOp, Routine,
-    Scalar, SymbolSource, TensorType, UnaryOp,
+    BinaryOp, Collective, Constant, ConstantId, Conv, ExternCall, Graph, Node, Op, Recurrent, ReduceOp,
+    Routine, Scalar, SymbolSource, TensorType, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -16,6 +16,8 @@ macro_rules! ensure {
         if !$condition { return Err(format!($($message)+)); }
     };
 }
+
+mod moves;
 
 /// Whether a type is one element of a category.
 pub(super) fn is_one(ty: &TensorType, category: Category) -> bool {
@@ -29,117 +31,133 @@ pub(super) fn is_type_of(constant: &Constant, ty: &TensorType) -> bool {
         && constant.sizes.iter().zip(&ty.shape).all(|(size, expr)| expr.is(*size))
 }
 
+/// A constant is there, with the type of the result.
+fn constant(graph: &Graph, id: ConstantId, out: &TensorType) -> Check {
+    let constant = graph.constants.get(id);
+    ensure!(constant.is_some_and(|own| is_type_of(own, out)), "the constant is missing or of another type");
+    Ok(())
+}
+
+/// One boolean, as conditions are.
+fn decides(what: &str, ty: &TensorType) -> Check {
+    ensure!(is_one(ty, Category::Bool), "the {what} is {ty}, not one boolean");
+    Ok(())
+}
+
+/// The first operands, the others, and the results.
+type WithMore<'a, const I: usize, const O: usize> =
+    ([&'a TensorType; I], &'a [&'a TensorType], [&'a TensorType; O]);
+
+/// The types of a node's operands and results.
+#[derive(Clone, Copy)]
+struct Types<'a> {
+    ins: &'a [&'a TensorType],
+    outs: &'a [&'a TensorType],
+}
+
+impl<'a> Types<'a> {
+    /// Those of an operator with exactly so many operands and results.
+    fn exactly<const I: usize, const O: usize>(
+        self,
+    ) -> Result<([&'a TensorType; I], [&'a TensorType; O]), String> {
+        let both = self.ins.try_into().ok().zip(self.outs.try_into().ok());
+        both.ok_or_else(|| self.misfit())
+    }
+
+    /// Those of an operator with exactly so many results, and with more operands than the first ones.
+    fn with_more<const I: usize, const O: usize>(self) -> Result<WithMore<'a, I, O>, String> {
+        let (first, more) = self.ins.split_first_chunk().ok_or_else(|| self.misfit())?;
+        Ok((*first, more, self.outs.try_into().map_err(|_| self.misfit())?))
+    }
+
+    fn misfit(self) -> String {
+        format!("{} operands and {} results do not fit", self.ins.len(), self.outs.len())
+    }
+}
+
 impl Ctx<'_> {
     /// Checks one node, whose values exist; bodies are checked inside elsewhere.
     pub(super) fn op(&self, graph: &Graph, node: &Node) -> Check {
         let ins: Vec<&TensorType> = node.inputs.iter().map(|value| graph.ty(*value)).collect();
         let outs: Vec<&TensorType> = node.outputs.iter().map(|value| graph.ty(*value)).collect();
-        match (&node.op, ins.as_slice(), outs.as_slice()) {
-            (Op::Constant(id), [], [out]) => {
-                let constant = graph.constants.get(*id);
-                ensure!(
-                    constant.is_some_and(|c| is_type_of(c, out)),
-                    "the constant is missing or of another type"
-                );
-                Ok(())
+        let types = Types { ins: &ins, outs: &outs };
+        match &node.op {
+            Op::Constant(id) => types.exactly().and_then(|([], [out])| constant(graph, *id, out)),
+            Op::Full(value) => types.exactly().and_then(|([], [out])| fits(*value, out.dtype)),
+            Op::Index(expr) => types.exactly().and_then(|([], [out])| self.index(expr, out)),
+            Op::Unary(op) => types.exactly().and_then(|([x], [out])| self.unary(*op, x, out)),
+            Op::Binary(op) => types.exactly().and_then(|([a, b], [out])| self.binary(*op, a, b, out)),
+            Op::Select => types.exactly().and_then(|(ins, [out])| self.select(ins, out)),
+            Op::Cast => types.exactly().and_then(|([x], [out])| self.shapes(x, out)),
+            Op::View(coords) => types.exactly().and_then(|([x], [out])| self.view(coords, x, out)),
+            Op::Pad { coords, fill } => {
+                types.exactly().and_then(|([x], [out])| self.pad(coords, *fill, x, out))
             }
-            (Op::Full(value), [], [out]) => fits(*value, out.dtype),
-            (Op::Index(expr), [], [out]) => {
-                ensure!(out.dtype == DType::I64, "the result is {}, not i64", out.dtype);
-                self.mentions(expr, out.rank(), true)
+            Op::Gather(coords) => {
+                types.with_more().and_then(|([x], indices, [out])| self.gather(coords, x, indices, out))
             }
-            (Op::Unary(op), [x], [out]) => self.unary(*op, x, out),
-            (Op::Binary(op), [a, b], [out]) => self.binary(*op, a, b, out),
-            (Op::Select, [condition, a, b], [out]) => {
-                ensure!(condition.dtype == DType::Bool, "the condition is {}", condition.dtype);
-                ensure!(self.same_shape(&condition.shape, &out.shape), "the condition has another shape");
-                ensure!(self.same_type(a, out) && self.same_type(b, out), "a value has another type");
-                Ok(())
+            Op::Scatter { coords, .. } => {
+                types.with_more().and_then(|(own, indices, [out])| self.scatter(coords, own, indices, out))
             }
-            (Op::Cast, [x], [out]) => self.shapes(x, out),
-            (Op::View(coords), [x], [out]) => {
-                ensure!(x.dtype == out.dtype, "the result is {}, the operand {}", out.dtype, x.dtype);
-                self.coordinates(coords.iter(), coords.len(), x, out)
+            Op::Cat { axis } => {
+                types.with_more().and_then(|([first], _, [out])| self.cat(*axis, first, types.ins, out))
             }
-            (Op::Pad { coords, fill }, [x], [out]) => {
-                ensure!(x.dtype == out.dtype, "the result is {}, the operand {}", out.dtype, x.dtype);
-                ensure!(coords.len() == x.rank(), "{} coordinates for {} axes", coords.len(), x.rank());
-                coords.iter().try_for_each(|coord| self.mentions(coord, out.rank(), true))?;
-                fits(*fill, out.dtype)
+            Op::Reduce { op, axes } => {
+                types.exactly().and_then(|([x], [out])| self.reduce(*op, axes, x, out))
             }
-            (Op::Gather(coords), [x, indices @ ..], [out]) => {
-                ensure!(x.dtype == out.dtype, "the result is {}, the operand {}", out.dtype, x.dtype);
-                self.indirect(coords, x, indices, out)
+            Op::Scan { op, axis } => self.scan(op.has_indices(), *axis, types),
+            Op::Sort { axis, kept, .. } => {
+                types.exactly().and_then(|([x], results)| self.sort(*axis, *kept, x, results))
             }
-            (Op::Scatter { coords, .. }, [base, updates, indices @ ..], [out]) => {
-                ensure!(self.same_type(base, out), "the result is {out}, the base {base}");
-                ensure!(updates.dtype == base.dtype, "updates are {}", updates.dtype);
-                self.indirect(coords, base, indices, updates)
+            Op::NthElement { axis, .. } => {
+                types.exactly().and_then(|([x, ranks], results)| self.nth_element(*axis, x, ranks, results))
             }
-            (Op::Cat { axis }, [first, ..], [out]) => self.cat(*axis, first, &ins, out),
-            (Op::Reduce { op, axes }, [x], [out]) => self.reduce(*op, axes, x, out),
-            (Op::Scan { op, axis }, [x], [values, indices @ ..]) => {
-                ensure!(*axis < x.rank(), "axis {axis} of {}", x.rank());
-                ensure!(self.same_type(values, x), "the result is {values}, the operand {x}");
-                ensure!(indices.len() == usize::from(op.has_indices()), "{} results", outs.len());
-                indices.iter().try_for_each(|indices| self.index_like(indices, x))
+            Op::SearchSorted { .. } => {
+                types.exactly().and_then(|([sorted, values], [out])| self.search_sorted(sorted, values, out))
             }
-            (Op::Sort { axis, kept, .. }, [x], [y, indices]) => self.sort(*axis, *kept, x, [y, indices]),
-            (Op::NthElement { axis, .. }, [x, ranks], [values, indices]) => {
-                self.nth_element(*axis, x, ranks, [values, indices])
+            Op::Routine(routine) => self.routine(*routine, &ins, &outs),
+            Op::Fourier(own) => {
+                types.exactly().and_then(|([x, roots], [out])| self.fourier(own, x, roots, out))
             }
-            (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
-            (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
-            (Op::Fourier(fourier), [x, roots], [out]) => self.fourier(fourier, x, roots, out),
-            (Op::Recurrent(own), operands, outs) => self.recurrent(own, operands, outs),
-            (Op::Extern(call), operands, outs) => self.extern_call(call, operands.len(), outs.len()),
-            (Op::Collective(own), [x], [out]) => self.collective(own, x, out),
-            (Op::MatMul, [a, b], [out]) => self.matmul(a, b, out),
-            (Op::Conv(conv), [x, weight], [out]) => self.conv(conv, x, weight, out),
-            (Op::Read(symbol), [x], []) => self.read(*symbol, x),
-            (Op::Assert(_), [x], []) => {
-                ensure!(is_one(x, Category::Bool), "the condition is {x}, not one boolean");
-                Ok(())
+            Op::Recurrent(own) => self.recurrent(own, &ins, &outs),
+            Op::Extern(call) => self.extern_call(call, ins.len(), outs.len()),
+            Op::Collective(own) => types.exactly().and_then(|([x], [out])| self.collective(own, x, out)),
+            Op::MatMul => types.exactly().and_then(|([a, b], [out])| self.matmul(a, b, out)),
+            Op::Conv(conv) => {
+                types.exactly().and_then(|([x, weight], [out])| self.conv(conv, x, weight, out))
             }
-            (Op::Require(guard), [], []) => self.guard(guard),
-            (Op::Cond { then, otherwise }, [predicate, operands @ ..], outs) => {
-                ensure!(is_one(predicate, Category::Bool), "the predicate is {predicate}, not one boolean");
-                self.body(then, operands, outs)?;
-                self.body(otherwise, operands, outs)
-            }
-            (Op::While { condition, body, carried }, operands, outs) => {
-                self.repeated(condition, body, (*carried, operands), outs)
-            }
-            (
-                Op::Constant(_)
-                | Op::Full(_)
-                | Op::Index(_)
-                | Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Select
-                | Op::Cast
-                | Op::View(_)
-                | Op::Pad { .. }
-                | Op::Gather(_)
-                | Op::Scatter { .. }
-                | Op::Cat { .. }
-                | Op::Reduce { .. }
-                | Op::Scan { .. }
-                | Op::Sort { .. }
-                | Op::NthElement { .. }
-                | Op::SearchSorted { .. }
-                | Op::Fourier(_)
-                | Op::Collective(_)
-                | Op::MatMul
-                | Op::Conv(_)
-                | Op::Read(_)
-                | Op::Assert(_)
-                | Op::Require(_)
-                | Op::Cond { .. },
-                _,
-                _,
-            ) => Err(format!("{} operands and {} results do not fit", ins.len(), outs.len())),
+            Op::Read(symbol) => types.exactly().and_then(|([x], [])| self.read(*symbol, x)),
+            Op::Assert(_) => types.exactly().and_then(|([x], [])| decides("condition", x)),
+            Op::Require(guard) => types.exactly().and_then(|([], [])| self.guard(guard)),
+            Op::Cond { then, otherwise } => self.cond([then, otherwise], types),
+            Op::While { condition, body, carried } => self.repeated(condition, body, (*carried, &ins), &outs),
         }
+    }
+
+    fn index(&self, expr: &Expr, out: &TensorType) -> Check {
+        ensure!(out.dtype == DType::I64, "the result is {}, not i64", out.dtype);
+        self.mentions(expr, out.rank(), true)
+    }
+
+    fn select(&self, [condition, a, b]: [&TensorType; 3], out: &TensorType) -> Check {
+        ensure!(condition.dtype == DType::Bool, "the condition is {}", condition.dtype);
+        ensure!(self.same_shape(&condition.shape, &out.shape), "the condition has another shape");
+        ensure!(self.same_type(a, out) && self.same_type(b, out), "a value has another type");
+        Ok(())
+    }
+
+    fn scan(&self, has_indices: bool, axis: usize, types: Types<'_>) -> Check {
+        let ([x], [values, indices @ ..]) = (types.ins, types.outs) else { return Err(types.misfit()) };
+        ensure!(axis < x.rank(), "axis {axis} of {}", x.rank());
+        ensure!(self.same_type(values, x), "the result is {values}, the operand {x}");
+        ensure!(indices.len() == usize::from(has_indices), "{} results", types.outs.len());
+        indices.iter().try_for_each(|indices| self.index_like(indices, x))
+    }
+
+    fn cond(&self, bodies: [&Graph; 2], types: Types<'_>) -> Check {
+        let [predicate, operands @ ..] = types.ins else { return Err(types.misfit()) };
+        decides("predicate", predicate)?;
+        bodies.into_iter().try_for_each(|body| self.body(body, operands, types.outs))
     }
 
     fn extern_call(&self, call: &ExternCall, given: usize, made: usize) -> Check {
@@ -267,73 +285,6 @@ impl Ctx<'_> {
         ensure!(out.dtype == dtype, "the result is {}, not {dtype}", out.dtype);
         ensure!(op.takes(a.dtype), "the function is not defined for {}", a.dtype);
         self.shapes(a, out)
-    }
-
-    /// Coordinates into `x` over the axes of `space`; `count` of them in all.
-    fn coordinates<'e>(
-        &self,
-        coords: impl Iterator<Item = &'e Expr>,
-        count: usize,
-        x: &TensorType,
-        space: &TensorType,
-    ) -> Check {
-        ensure!(count == x.rank(), "{count} coordinates for {} axes", x.rank());
-        for (coord, size) in coords.zip(&x.shape) {
-            self.coordinate(coord, size, space)?;
-        }
-        Ok(())
-    }
-
-    /// Only what is out of bounds for all sizes is an error; an empty iteration space has no coordinates.
-    fn coordinate(&self, coord: &Expr, size: &Expr, space: &TensorType) -> Check {
-        self.mentions(coord, space.rank(), true)?;
-        let mut ranges = self.ranges.clone();
-        for (axis, size) in space.shape.iter().enumerate() {
-            ranges.set_extent(Symbol::axis(u32::try_from(axis).unwrap_or(u32::MAX)), size.clone());
-        }
-        let is_visited = space.shape.iter().all(|size| size.interval(&ranges).min > 0);
-        let is_outside = coord.interval(&ranges).max < 0 || (coord - size).interval(&ranges).min >= 0;
-        ensure!(!(is_visited && is_outside), "coordinate `{coord}` is outside an axis of size {size}");
-        Ok(())
-    }
-
-    fn indirect(
-        &self,
-        coords: &[Coord],
-        x: &TensorType,
-        indices: &[&TensorType],
-        space: &TensorType,
-    ) -> Check {
-        ensure!(coords.len() == x.rank(), "{} coordinates for {} axes", coords.len(), x.rank());
-        indices.iter().try_for_each(|index| self.index_like(index, space))?;
-        for (coord, size) in coords.iter().zip(&x.shape) {
-            match coord {
-                Coord::Expr(expr) => self.coordinate(expr, size, space)?,
-                Coord::Indirect(k) | Coord::Wrapped(k) => {
-                    ensure!(*k < indices.len(), "index operand {k} of {}", indices.len());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn cat(&self, axis: usize, first: &TensorType, operands: &[&TensorType], out: &TensorType) -> Check {
-        ensure!(axis < first.rank(), "axis {axis} of {}", first.rank());
-        let mut total = Expr::int(0);
-        for operand in operands {
-            ensure!(
-                operand.rank() == first.rank(),
-                "operands have {} and {} axes",
-                first.rank(),
-                operand.rank()
-            );
-            total = &total + &operand.shape[axis];
-            let mut expected = (*operand).clone();
-            expected.shape[axis] = out.shape.get(axis).cloned().unwrap_or_else(|| Expr::int(0));
-            ensure!(self.same_type(&expected, out), "operand {operand} does not fit result {out}");
-        }
-        ensure!(self.same_size(&total, &out.shape[axis]), "the result is {out}, the operands have {total}");
-        Ok(())
     }
 
     fn reduce(&self, op: ReduceOp, axes: &[usize], x: &TensorType, out: &TensorType) -> Check {

@@ -5,9 +5,11 @@ use crate::dtype::DType;
 use crate::graph::{Combine, ranges_of};
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS, at_end_of};
 use crate::kernels::mapping::{GpuMapping, IndexWidth, Meeting, Scattering};
+use crate::kernels::{Algorithm, Code};
 use crate::loops::scatter::{PartOf, Scatter};
 use crate::loops::{Effect, Nest, Program};
 use crate::symbolic::{Expr, NoRanges, Ranges};
+use crate::target::Target;
 use std::collections::BTreeMap;
 
 /// Updates up to which a thread for each column does them in order, as one launch costs less than several.
@@ -36,27 +38,55 @@ const BIN_BLOCKS: i64 = 256;
 /// What 32-bit words count to, with one to spare.
 const NARROW: i64 = (1 << 32) - 2;
 
-/// How a scatter is laid over threads; not at all where a few updates are done in order, or it is none.
-pub(super) fn map(
-    program: &Program,
-    nest: &Nest,
-    index: IndexWidth,
-    ranges: &dyn Ranges,
-) -> Option<GpuMapping> {
-    let own = Scatter::of(program, nest, ranges).filter(|_| nest.serial)?;
-    let most = |size: &Expr| size.interval(ranges).max;
-    let (updates, slots) = (most(&own.count(nest)), most(&own.slots()));
-    let by = meeting(&own, updates, slots, most(&own.width(nest)));
-    let in_order = matches!(by, Meeting::Last | Meeting::Ranked | Meeting::Sorted) && updates <= FEW;
+pub(super) static SCATTER: Algorithm = Algorithm {
+    word: "scatter",
+    version: 1,
+    description: "scatter over all threads",
+    headers: |_| &[],
+    code: Code::Loops(super::Code {
+        processors: false,
+        applies,
+        map: |program, (_, nest), index, ranges, _| vec![map(program, nest, index, ranges)],
+        fits: |mapping| matches!(mapping, GpuMapping::Scatter(_)),
+        launches: |program, _, nest, mapping| {
+            let GpuMapping::Scatter(own) = mapping else { unreachable!("it is mapped as a scatter") };
+            Plan::new(program, nest, own).launches()
+        },
+    }),
+};
+
+/// Whether the updates of a nest may meet, and are too many to be done in order.
+fn applies(program: &Program, nest: &Nest, target: &Target) -> bool {
+    let ranges = ranges_of(&program.symbols);
+    let is_for_target = matches!(target, Target::Gpu(_)) && nest.serial;
+    is_for_target
+        && Scatter::of(program, nest, &ranges).is_some_and(|own| {
+            let (by, updates, _) = meeting(&own, nest, &ranges);
+            let is_ordered = matches!(by, Meeting::Last | Meeting::Ranked | Meeting::Sorted);
+            !(is_ordered && updates <= FEW)
+        })
+}
+
+/// How a scatter is laid over threads.
+fn map(program: &Program, nest: &Nest, index: IndexWidth, ranges: &dyn Ranges) -> GpuMapping {
+    let Some(own) = Scatter::of(program, nest, ranges) else { unreachable!("it is for scatters alone") };
+    let (by, updates, slots) = meeting(&own, nest, ranges);
     let words = if updates.max(slots) <= NARROW { IndexWidth::Narrow } else { IndexWidth::Wide };
     let lanes = match by {
         Meeting::Atomics | Meeting::Bins(_) | Meeting::Fixed => 1,
         Meeting::Last | Meeting::Ranked | Meeting::Sorted => lanes(nest, &own),
     };
-    (!in_order).then_some(GpuMapping::Scatter(Scattering { by, lanes, words, index }))
+    GpuMapping::Scatter(Scattering { by, lanes, words, index })
 }
 
-fn meeting(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting {
+/// What becomes of updates that meet, with how many updates and destinations there are at most.
+fn meeting(own: &Scatter, nest: &Nest, ranges: &dyn Ranges) -> (Meeting, i64, i64) {
+    let most = |size: &Expr| size.interval(ranges).max;
+    let (updates, slots) = (most(&own.count(nest)), most(&own.slots()));
+    (meeting_of(own, updates, slots, most(&own.width(nest))), updates, slots)
+}
+
+fn meeting_of(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting {
     let is_exact = match own.combine {
         Combine::Set => return Meeting::Last,
         // Sums and products of floating-point numbers depend on their order.

@@ -3,7 +3,7 @@
 //!
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
-use super::{is_along, scatter};
+use super::is_along;
 use crate::cost::{Cost, WorkKind};
 use crate::kernels::launch::{Launch, Launches, MAX_BLOCKS};
 use crate::kernels::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, is_local, row_bytes};
@@ -70,8 +70,7 @@ pub(in crate::kernels) fn map(
     // Device memory is no place for rows that fit into registers.
     let other = (own.is_none() || teams.rows == Rows::Shared).then_some(teams);
     let all = own.into_iter().chain(other);
-    let teams = all.map(|teams| GpuMapping::Teams(Teams { index, ..teams }));
-    scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
+    all.map(|teams| GpuMapping::Teams(Teams { index, ..teams })).collect()
 }
 
 /// How teams are launched, with what rows take that stay inside the kernel.

@@ -35,7 +35,7 @@ pub(super) fn copied(
     let offset = batch.fold(Expr::int(0), |sum, (axis, stride)| &sum + &(&Expr::sym(axis.symbol) * stride));
     let [.., row_stride, column_stride] = strides.as_slice() else { return None };
     let (row_stride, column_stride) = (row_stride.clone(), column_stride.clone());
-    let own = goals::operands_mut(&mut program.kernels[id]).into_iter().nth(number)?;
+    let own = program.kernels[id].kind.matrices_mut().into_iter().nth(number)?;
     *own = MatrixOperand { buffer, offset, row_stride, column_stride };
     Some(kernel)
 }

@@ -156,17 +156,6 @@ pub(super) fn operands(kernel: &Kernel) -> Vec<(&MatrixOperand, Vec<Axis>)> {
     }
 }
 
-/// The same, to be changed.
-pub(super) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
-    match &mut kernel.kind {
-        KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
-        KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],
-        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::AxisOp(_) | KernelKind::Extern(_) => {
-            vec![]
-        }
-    }
-}
-
 /// Where an element of a matrix is, in loops over it.
 pub(super) fn offset_of(operand: &MatrixOperand, axes: &[Axis]) -> Option<Expr> {
     let at = |axis: &Axis, stride: &Expr| &Expr::sym(axis.symbol) * stride;

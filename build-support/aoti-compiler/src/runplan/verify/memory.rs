@@ -4,9 +4,8 @@
 //! there: so a buffer that nothing has written, and two buffers that are alive at once in one place, are the same mistake.
 
 use super::sizes::{Sizes, runs};
-use crate::graph::Combine;
 use crate::kernels::Scratch;
-use crate::loops::{BufferId, Effect, Kernel, KernelId, KernelKind, Storage};
+use crate::loops::{BufferId, KernelId, KernelKind, Storage};
 use crate::runplan::{
     Action, Allocate, Assert, Call, Condition, Exchange, Launch, LaunchPart, Place, Pointer, Read, RunPlan,
 };
@@ -178,7 +177,7 @@ impl Walk<'_> {
     /// What a kernel reads is there, and what it writes is there from now on.
     fn touches(&mut self, id: KernelId) {
         let kernel = &self.schedule.program.kernels[id];
-        for buffer in needs(kernel) {
+        for buffer in kernel.needs() {
             self.reads(&kernel.name, buffer);
         }
         let mut own: Vec<Region> = vec![];
@@ -325,26 +324,4 @@ impl Walk<'_> {
             }
         }
     }
-}
-
-/// The buffers whose values a kernel needs from before: those that it reads, but for what a stage of it has written before, and for
-/// results of products and the like, which are stored one by one, wherever their indices lead.
-fn needs(kernel: &Kernel) -> Vec<BufferId> {
-    let [mut own, mut met, mut needed, mut results] = [const { BTreeSet::<BufferId>::new() }; 4];
-    for stage in kernel.stages() {
-        let meets: Vec<BufferId> = stage.meets().collect();
-        needed.extend(meets.iter().filter(|buffer| !own.contains(*buffer)));
-        met.extend(meets);
-        own.extend(stage.writes());
-        if !matches!(kernel.kind, KernelKind::Nest(_)) {
-            let combined = stage.effects.iter().filter_map(|effect| match effect {
-                Effect::Store { access, combine, .. } if *combine != Combine::Set => Some(access.buffer),
-                Effect::Store { .. } | Effect::Accumulate { .. } => None,
-            });
-            let read: BTreeSet<BufferId> = stage.reads().chain(combined).collect();
-            results.extend(stage.writes().filter(|buffer| !read.contains(buffer)));
-        }
-    }
-    let is_needed = |buffer: &BufferId| !met.contains(buffer) || needed.contains(buffer);
-    kernel.reads().into_iter().filter(|buffer| is_needed(buffer) && !results.contains(buffer)).collect()
 }

@@ -10,7 +10,7 @@
 
 mod place;
 
-use super::uses::{Uses, operands, operands_mut, placed_stages, takes_whole};
+use super::uses::{Uses, operands, placed_stages, takes_whole};
 use crate::graph::Combine;
 use crate::loops::{
     Access, Axis, Buffer, BufferId, Effect, Index, Kernel, KernelId, Program, Stage, Step, Storage, Term,
@@ -185,7 +185,8 @@ impl Part {
                 let mut kept = kept.into_iter();
                 stage.effects.retain(|_| kept.next() == Some(false));
             }
-            for operand in operands_mut(kernel).into_iter().filter(|operand| operand.buffer == self.of) {
+            for operand in kernel.kind.matrices_mut().into_iter().filter(|operand| operand.buffer == self.of)
+            {
                 let base = self.base.as_ref().expect("operands move by a distance");
                 operand.buffer = self.to;
                 operand.offset = (&operand.offset + base).simplify(ranges);

@@ -1,6 +1,7 @@
 //! What is particular to GPUs.
 
 use super::*;
+use crate::kernels::Algorithm;
 
 #[test]
 fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
@@ -126,9 +127,13 @@ fn scatters_are_not_left_to_chance() {
     own.by = Meeting::Atomics;
     let findings = verify(&schedule);
     assert!(findings.iter().any(|finding| finding.contains("cannot meet so")), "{findings:?}");
-    for text in
-        ["loops scatter atomic", "loops scatter bins 40", "loops scatter last", "loops scatter sorted"]
-    {
+    // Nor are plain loops laid as scatters are.
+    for choice in schedule.choices.values_mut().filter(|choice| choice.algorithm.word == "scatter") {
+        choice.algorithm = Algorithm::named("loops").expect("it is in the table");
+    }
+    let findings = verify(&schedule);
+    assert!(findings.iter().any(|finding| finding.contains("laid otherwise")), "{findings:?}");
+    for text in ["scatter by atomic", "scatter by bins 40", "scatter by last", "scatter by sorted"] {
         let setting: Setting = text.parse().expect("it parses");
         assert_eq!(setting.to_string(), text);
     }

@@ -34,7 +34,7 @@ impl fmt::Display for Setting {
                 write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
             Layout::Teams { size, rows } => write!(f, " team {size} rows {}", rows_text(*rows)),
-            Layout::Scatter(by) => write!(f, " scatter {}", meeting_text(*by)),
+            Layout::Scatter(by) => write!(f, " by {}", meeting_text(*by)),
             Layout::Fixed => Ok(()),
         }
     }
@@ -114,7 +114,7 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     } else if cursor.eat_word("team") {
         let size = cursor.number()?;
         Layout::Teams { size, rows: rows(cursor)? }
-    } else if cursor.eat_word("scatter") {
+    } else if cursor.eat_word("by") {
         Layout::Scatter(meeting(cursor)?)
     } else {
         Layout::Fixed
