@@ -67,3 +67,43 @@ fn what_kernels_have_in_common_is_compiled_in_one_unit() {
         assert_eq!(users, 1, "{users} of {} units instantiate the templates of `{header}`", units.len());
     }
 }
+
+/// Layers of a network that differ in sizes alone: what they instantiate of the headers is compiled once.
+#[test]
+fn convolutions_that_differ_in_sizes_are_calls_of_one_function() {
+    let conv = "stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1 output_padding [0, 0]";
+    let layer = |name: &str, channels: usize, size: usize| {
+        let image = format!("f32[1, {channels}, {size}, {size}]");
+        let weight = format!("f32[{channels}, {channels}, 3, 3]");
+        let constant = format!("const c_{name} \"{name}\": {weight} = random 1\n");
+        let body = format!(
+            "%w{name}: {weight} = constant c_{name}
+             %c{name}: {image} = conv %x{name}, %w{name} {conv}
+             %t{name}: {image} = tanh %c{name}
+             output %t{name}\n"
+        );
+        (constant, format!("input %x{name}: {image}\n"), body)
+    };
+    let layers = [layer("0", 32, 48), layer("1", 64, 24), layer("2", 128, 12)];
+    let part =
+        |part: fn(&(String, String, String)) -> &String| layers.iter().map(part).cloned().collect::<String>();
+    let text = format!("graph {{\n{}{}{}}}", part(|own| &own.0), part(|own| &own.1), part(|own| &own.2))
+        .replace("c_", "c");
+    let printed =
+        emit(Bytes::from(text), &Options::new("layers", LEVELS), Emit::Cpp).expect("the graph compiles");
+    let count = |word: &str| printed.matches(word).count();
+    assert_eq!(
+        [
+            count(" conv_winograd<"),
+            count("static AOTI_NOINLINE void k_"),
+            count("_sized(run, in0, in1, out0, ")
+        ],
+        [1, 4, 3],
+        "{printed}"
+    );
+    // A kernel that is alone has its sizes as constants.
+    let alone = format!("graph {{\n{}{}{}}}", layers[0].0, layers[0].1, layers[0].2).replace("c_", "c");
+    let printed =
+        emit(Bytes::from(alone), &Options::new("layer", LEVELS), Emit::Cpp).expect("the graph compiles");
+    assert!(printed.contains("{1, 32, 32, 1, {1, 48, 48}") && !printed.contains("_sized"), "{printed}");
+}

@@ -19,7 +19,8 @@
 AOTI_NAMESPACE_BEGIN
 
 // What is known of a convolution when it is compiled: output channels of a group and output pixels of a line (`length` of its
-// plan), 0 where that is open, and whether it may have groups. What it cannot need is not in the library.
+// plan), 0 where that is open, and whether it may have groups. What it cannot need is not in the library. Any number of channels
+// with the same rest behind whole groups of them stands for all of these.
 template <i64 Channels = 0, i64 Line = 0, bool Groups = true> struct PixelShape {
   static constexpr i64 channels = Channels, line = Line;
   static constexpr bool groups = Groups;
@@ -306,7 +307,8 @@ AOTI_INLINE i64 conv_pixels_pad_units(const ConvShape &s, ChannelOrder order) {
   if (detail::pixels_in_place(s, order)) return 0;
   return s.batch * detail::padded_size(s, 0) * detail::padded_size(s, 1);
 }
-// Units [u0, u1) of the padded copy; all of them must be done before `conv_pixels`. InChannels: of the input, 0 if that is open.
+// Units [u0, u1) of the padded copy; all of them must be done before `conv_pixels`. InChannels: 3 if the input has so many,
+// first, else 0.
 template <ChannelOrder Order, i64 InChannels = 0, class S>
 AOTI_INLINE void conv_pixels_pad(const ConvShape &s, i64 u0, i64 u1, const S *x, void *scratch) {
   constexpr bool three = Order == ChannelOrder::First && InChannels == 3;

@@ -4,6 +4,7 @@ use super::c_family::expr::symbol_name;
 use super::c_family::indent;
 use super::cpp::{KernelText, print_kernel};
 use super::foreign::{comment, shown};
+use super::merging::{Merged, merge, plain};
 use super::names::{Language, Namer};
 use super::run::Callees;
 use crate::graph::Origin;
@@ -11,17 +12,32 @@ use crate::loops::KernelKind;
 use crate::runplan::{Call, Launch};
 use crate::schedule::{FunctionId, Schedule};
 use crate::symbolic::Symbol;
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{EntityRef, PrimaryMap};
+use std::collections::BTreeSet;
 
 /// A kernel function and its text.
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) text: KernelText,
+    /// The function that it calls with its sizes, as the index of [`Functions::merged`].
+    pub(super) merged: Option<usize>,
 }
+
+/// A function that several kernels call, each with its own sizes.
+pub(super) struct MergedFunction {
+    name: String,
+    declaration: String,
+    body: String,
+}
+
+/// How much code a call is, as [`KernelText::weight`] counts it.
+const CALL_WEIGHT: usize = 1;
 
 /// All kernel functions of a model.
 pub(super) struct Functions {
     pub(super) all: PrimaryMap<FunctionId, Function>,
+    /// What several of them call.
+    pub(super) merged: Vec<MergedFunction>,
 }
 
 /// Names of the run's own parameters and of what its header gives; a kernel must not hide them.
@@ -50,7 +66,8 @@ impl Functions {
                     join_origins(&mut known.text.origins, &kernel.origins);
                 } else {
                     let name = namer.name(&format!("k_{}", kernel.name));
-                    let pushed = all.push(Function { name, text: print_kernel(schedule, id) });
+                    let text = print_kernel(schedule, id);
+                    let pushed = all.push(Function { name, text, merged: None });
                     debug_assert_eq!(
                         pushed, *function,
                         "functions are numbered in the order of their kernels"
@@ -58,13 +75,63 @@ impl Functions {
                 }
             }
         }
-        Functions { all }
+        let merged = merge_functions(&mut all, &mut namer);
+        Functions { all, merged }
+    }
+
+    /// Definitions of some kernels, with what they call before the first of those who do.
+    pub(super) fn definitions(&self, kernels: &[&Function], linkage: &str) -> String {
+        let mut printed = BTreeSet::new();
+        let mut text = String::new();
+        for function in kernels {
+            if let Some(merged) = function.merged.filter(|merged| printed.insert(*merged)) {
+                text.push_str(&self.merged[merged].definition());
+            }
+            text.push_str(&function.definition(linkage));
+        }
+        text
     }
 
     /// The functions' declarations, one a line.
     pub(super) fn declarations(&self) -> String {
         self.all.values().map(|f| format!("void {}({});\n", f.name, f.text.declaration)).collect()
     }
+}
+
+/// Makes kernels that differ in sizes alone calls of one function.
+fn merge_functions(all: &mut PrimaryMap<FunctionId, Function>, namer: &mut Namer) -> Vec<MergedFunction> {
+    let marked: Vec<_> =
+        all.values().map(|one| (one.text.declaration.as_str(), one.text.body.as_str())).collect();
+    let merged = merge(&marked);
+    for function in all.values_mut() {
+        function.text.body = plain(&function.text.body);
+    }
+    let one = |(index, Merged { kernels, body, parameters, arguments }): (usize, Merged)| {
+        let first = &all[FunctionId::new(kernels[0])];
+        let name = namer.name(&format!("{}_sized", first.name));
+        let own = &first.text.declaration;
+        let sizes = parameters.iter().map(|parameter| format!(", i64 {parameter}"));
+        let declaration = sizes.fold(own.clone(), |all, size| all + &size);
+        let given: Vec<&str> = own.split(", ").map(declared).collect();
+        let given = given.join(", ");
+        for (position, (kernel, sizes)) in kernels.into_iter().zip(arguments).enumerate() {
+            let sizes = sizes.iter().map(|size| format!(", {}", plain(size)));
+            let call = sizes.fold(format!("{name}({given}"), |all, size| all + &size);
+            let function = &mut all[FunctionId::new(kernel)];
+            function.text.body = format!("{call});\n");
+            function.merged = Some(index);
+            if position > 0 {
+                function.text.weight = CALL_WEIGHT;
+            }
+        }
+        MergedFunction { name, declaration, body }
+    };
+    merged.into_iter().enumerate().map(one).collect()
+}
+
+/// The name that a declaration of a parameter ends with.
+fn declared(parameter: &str) -> &str {
+    parameter.rsplit([' ', '*', '&']).next().unwrap_or(parameter)
 }
 
 impl Callees for Functions {
@@ -82,6 +149,14 @@ impl Callees for Functions {
 
     fn size(&self, _: &Call, symbol: Symbol) -> String {
         symbol_name(symbol)
+    }
+}
+
+impl MergedFunction {
+    /// The definition. Inlined, it would be compiled once for each of those who call it.
+    fn definition(&self) -> String {
+        let MergedFunction { name, declaration, body } = self;
+        format!("static AOTI_NOINLINE void {name}({declaration}) {{\n  (void)run;\n{}}}\n\n", indent(body, 1))
     }
 }
 

@@ -15,6 +15,7 @@ pub mod header;
 pub(crate) mod headers;
 pub mod interface;
 mod library;
+mod merging;
 pub mod prepare;
 mod run;
 
@@ -75,8 +76,7 @@ fn kernel_files(
     if total <= WHOLE_WEIGHT {
         let all: Vec<&Function> = functions.all.values().collect();
         // Inlined, all kernels of a model would share one frame, and their setting up would be mixed.
-        let kernels: String =
-            all.iter().map(|function| function.definition("static AOTI_NOINLINE ")).collect();
+        let kernels = functions.definitions(&all, "static AOTI_NOINLINE ");
         let text =
             format!("{title}{ranks}{}{prologue}{}{kernels}{run_text}", includes(&all), externals(&all));
         return vec![SourceFile { name: format!("{stem}.cpp"), text }];
@@ -91,7 +91,7 @@ fn kernel_files(
         ),
     }];
     for (number, part) in parts(&functions.all, total).into_iter().enumerate() {
-        let kernels: String = part.iter().map(|function| function.definition("")).collect();
+        let kernels = functions.definitions(&part, "");
         files.push(SourceFile {
             name: format!("{stem}_{number}.cpp"),
             text: format!(
@@ -111,11 +111,11 @@ fn kernel_files(
 }
 
 /// Splits kernels into parts of about equal weight. Kernels that need the same headers stay together as far as that goes: what they
-/// have in common of a template is then compiled once, and not once in each part.
+/// have in common of a template is then compiled once, and not once in each part. Those that call one function are in one part.
 fn parts(functions: &PrimaryMap<FunctionId, Function>, total: usize) -> Vec<Vec<&Function>> {
     let goal = total.div_ceil(total.div_ceil(UNIT_WEIGHT).max(2));
     let mut ordered: Vec<&Function> = functions.values().collect();
-    ordered.sort_by(|a, b| a.text.headers.cmp(&b.text.headers));
+    ordered.sort_by(|a, b| a.text.headers.cmp(&b.text.headers).then(a.merged.cmp(&b.merged)));
     let weigh = |kernels: &[&Function]| kernels.iter().map(|function| function.text.weight).sum::<usize>();
     let mut parts: Vec<Vec<&Function>> = vec![vec![]];
     let mut weight = 0;
@@ -141,7 +141,9 @@ fn pieces_of<'f, 'a>(kernels: &'f [&'a Function], goal: usize) -> Vec<&'f [&'a F
     let (mut pieces, mut first, mut weight) = (Vec::new(), 0, 0);
     for (position, function) in kernels.iter().enumerate() {
         weight += function.text.weight;
-        if weight >= goal || position + 1 == kernels.len() {
+        let goes_on = |next: &&Function| next.merged.is_some() && next.merged == function.merged;
+        let ends = !kernels.get(position + 1).is_some_and(goes_on);
+        if (weight >= goal && ends) || position + 1 == kernels.len() {
             pieces.push(&kernels[first..=position]);
             (first, weight) = (position + 1, 0);
         }

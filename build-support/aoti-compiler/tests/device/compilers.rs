@@ -1,24 +1,29 @@
 //! Compilers of device code take the goldens' graphs, and HIP's headers have the numbers that host code knows.
 
-use super::{LIBRARY, NAMES, compiled, is_installed, kernels, manifest, run, scratch};
+use super::{NAMES, compiled, compiled_text, is_installed, kernels, manifest, run, scratch};
 use aoti_compiler::target::GpuTarget;
 use std::process::Command;
 
-/// Compiles the goldens' graphs for the device only.
-fn compiles(tool: &str, names: &[&str], architecture: &str, arguments: &[&str]) {
+/// Compiles the goldens' graphs for the device only: each for one of the architectures, by turns.
+fn compiles(tool: &str, names: &[&str], architectures: &[&str], arguments: &dyn Fn(&str) -> Vec<String>) {
     let Some(compiler) = is_installed(tool, names) else { return };
-    for name in NAMES {
+    for (name, architecture) in NAMES.into_iter().zip(architectures.iter().cycle()) {
         let folder = scratch(&format!("device-{tool}-{architecture}"));
         let input = folder.join(format!("{name}.cu"));
         std::fs::write(&input, kernels(&compiled(name, architecture))).expect("the folder is writable");
         run(Command::new(&compiler)
             .args(["-std=c++17", "-O3", "-I"])
             .arg(manifest("include"))
-            .args(arguments)
+            .args(arguments(architecture))
             .arg(&input)
             .arg("-o")
             .arg(folder.join(format!("{name}.out"))));
     }
+}
+
+/// Arguments of a compiler, and those that name the architecture.
+fn with(all: &[&str], own: String) -> Vec<String> {
+    all.iter().map(|argument| (*argument).to_owned()).chain([own]).collect()
 }
 
 pub(super) const CLANG: [&str; 2] = ["clang++-19", "clang++"];
@@ -34,42 +39,53 @@ pub(super) const ALONE: [&str; 8] = [
     "-Wno-unknown-cuda-version",
 ];
 
-fn clang_hip(architecture: &str) {
-    let offload = format!("--offload-arch={architecture}");
-    let own =
-        ["-x", "hip", "-nogpuinc", "-nogpulib", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c", &offload];
-    compiles("clang", &CLANG, architecture, &[&own[..], &ALONE].concat());
+/// Arguments of clang for HIP without anything of ROCm.
+fn clang_hip(architecture: &str) -> Vec<String> {
+    let own = ["-x", "hip", "-nogpuinc", "-nogpulib", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c"];
+    with(&[&own[..], &ALONE].concat(), format!("--offload-arch={architecture}"))
 }
 
 #[test]
 fn clang_alone_compiles_for_nvidia() {
-    let own = ["-x", "cuda", "-nocudainc", "-nocudalib", "-S", "--cuda-gpu-arch=sm_90a"];
-    compiles("clang", &CLANG, "sm_90a", &[&own[..], &ALONE].concat());
+    let own = ["-x", "cuda", "-nocudainc", "-nocudalib", "-S"];
+    compiles("clang", &CLANG, &["sm_90a"], &|name| {
+        with(&[&own[..], &ALONE].concat(), format!("--cuda-gpu-arch={name}"))
+    });
 }
 
 #[test]
 fn clang_alone_compiles_for_wavefronts_of_64() {
-    clang_hip("gfx90a");
-    clang_hip("gfx942");
+    compiles("clang", &CLANG, &["gfx90a", "gfx942"], &clang_hip);
 }
 
 #[test]
 fn clang_alone_compiles_for_wavefronts_of_32() {
-    clang_hip("gfx1100");
-    clang_hip("gfx1201");
+    compiles("clang", &CLANG, &["gfx1100", "gfx1201"], &clang_hip);
+}
+
+/// Arguments of nvcc.
+fn cubin(architecture: &str) -> Vec<String> {
+    with(&["-x", "cu", "--fmad=false", "-cubin"], format!("-arch={architecture}"))
 }
 
 #[test]
 fn nvcc_compiles() {
     let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
-    compiles("nvcc", &[&nvcc], "sm_90a", &["-x", "cu", "--fmad=false", "-cubin", "-arch=sm_90a"]);
+    compiles("nvcc", &[&nvcc], &["sm_90a"], &cubin);
 }
 
 #[test]
 fn hipcc_compiles() {
-    let own = ["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c"];
-    let arguments = [&own[..], &["-ffp-contract=off", "--offload-arch=gfx90a"]].concat();
-    compiles("hipcc", &["hipcc"], "gfx90a", &arguments);
+    let own = [
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "--no-gpu-bundle-output",
+        "-fno-gpu-rdc",
+        "-c",
+        "-ffp-contract=off",
+    ];
+    compiles("hipcc", &["hipcc"], &["gfx90a"], &|name| with(&own, format!("--offload-arch={name}")));
 }
 
 /// What a compiler lists, such as `nvcc --list-gpu-arch`: words that begin so.
@@ -85,11 +101,21 @@ fn listed(compiler: &std::path::Path, arguments: &[&str], prefix: &str) -> Vec<S
     names
 }
 
-/// A few products for an architecture, by a compiler that lists it.
-fn compiles_for(compiler: &std::path::Path, architecture: &str, arguments: &[&str]) {
+/// A product and what follows it, for an architecture that a compiler lists: what headers and our table say of it fits the compiler. Kernels
+/// of every kind are compiled for some of them above.
+fn compiles_for(compiler: &std::path::Path, architecture: &str, arguments: &[String]) {
+    const PRODUCT: &str = "graph \"product\" {
+  input %x \"x\": f16[16, 32]
+  input %y \"y\": f16[32, 16]
+  %p: f16[16, 16] = matmul %x, %y
+  %t: f16[16, 16] = tanh %p
+  output %t \"t\"
+}
+";
     let folder = scratch(&format!("device-listed-{architecture}"));
     let input = folder.join("kernels.cu");
-    std::fs::write(&input, kernels(&compiled(LIBRARY, architecture))).expect("the folder is writable");
+    let bundle = compiled_text("product", PRODUCT.to_owned(), architecture);
+    std::fs::write(&input, kernels(&bundle)).expect("the folder is writable");
     run(Command::new(compiler)
         .args(["-std=c++17", "-O3", "-I"])
         .arg(manifest("include"))
@@ -104,8 +130,7 @@ fn nvcc_compiles_for_every_architecture_that_it_lists() {
     let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
     let Some(nvcc) = is_installed("nvcc", &[&nvcc]) else { return };
     for name in listed(&nvcc, &["--list-gpu-code"], "sm_") {
-        let own = format!("-arch={name}");
-        compiles_for(&nvcc, &name, &["-x", "cu", "--fmad=false", "-cubin", &own]);
+        compiles_for(&nvcc, &name, &cubin(&name));
     }
 }
 
@@ -117,10 +142,7 @@ fn clang_alone_compiles_for_every_processor_of_amd_that_is_known() {
         if GpuTarget::named(&name).is_none() || name.ends_with("generic") {
             continue;
         }
-        let offload = format!("--offload-arch={name}");
-        let own =
-            ["-x", "hip", "-nogpuinc", "-nogpulib", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c", &offload];
-        compiles_for(&clang, &name, &[&own[..], &ALONE].concat());
+        compiles_for(&clang, &name, &clang_hip(&name));
     }
 }
 

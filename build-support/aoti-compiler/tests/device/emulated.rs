@@ -162,7 +162,8 @@ pub(super) fn program_of(
     compile(
         "run",
         &[&[manifest("tests/device").join(main)], &own[..]].concat(),
-        &[&[&api, "-ldl", "-lpthread"], machine.definitions()].concat(),
+        // Nothing in it computes.
+        &[&["-O0", &api, "-ldl", "-lpthread"], machine.definitions()].concat(),
     );
     Program { folder, driver: machine.driver(gcc, driver) }
 }

@@ -2,7 +2,7 @@
 //! fragments, and that compilers print the instructions.
 
 use super::compilers::{ALONE, CLANG};
-use super::emulated::{MACHINES, NVIDIA, emulated};
+use super::emulated::{GFX11, GFX12, MACHINES, NVIDIA, emulated};
 use super::{compiled_text, convolutions, drawn, is_installed, kernels, manifest, run, scratch, source};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -23,11 +23,16 @@ fn tiles_on_matrix_units_agree_with_the_evaluator() {
     let kinds = [[("f16", 2), ("bf16", 2), ("f32", 3), ("Tf32", 1)], HALVES_AND_F32, HALVES, HALVES];
     for (machine, kinds) in MACHINES.into_iter().zip(kinds) {
         let mut tiles = BTreeSet::new();
-        for name in ON_UNITS.iter().chain(&ON_ROUNDED_UNITS) {
+        for (number, name) in ON_UNITS.iter().chain(&ON_ROUNDED_UNITS).enumerate() {
             let bundle = compiled_text(name, text.clone(), machine.architecture);
             let calls = kernels(&bundle).split("contract_units<").skip(1);
             tiles.extend(calls.filter_map(|call| Some(call.split_once('>')?.0.to_owned())));
-            emulated(name, &text, machine);
+            // Two machines have one set of tiles in two layouts of fragments: each runs every other one.
+            let turns = [GFX11, GFX12].map(|one| one.architecture);
+            let turn = turns.iter().position(|architecture| *architecture == machine.architecture);
+            if turn.is_none_or(|turn| turn == number % turns.len()) {
+                emulated(name, &text, machine);
+            }
             if machine.architecture == NVIDIA.architecture {
                 // Lines that begin at no multiple of a word.
                 emulated(name, &text.replace("72", "75").replace("70", "69"), machine);

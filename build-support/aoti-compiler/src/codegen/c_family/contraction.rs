@@ -65,21 +65,23 @@ pub(in crate::codegen) fn merge_pixels(conv: &Convolution) -> (Stage, Symbol) {
     (stage, pixel)
 }
 
-/// A `ConvShape` of the headers.
-pub(in crate::codegen) fn literal(shape: &ConvShape) -> String {
-    let exprs = |list: &[Expr; 3]| list.iter().map(scalar).collect::<Vec<_>>().join(", ");
+/// A `ConvShape` of the headers, with sizes of images printed as `size` does.
+pub(in crate::codegen) fn literal(shape: &ConvShape, size: &dyn Fn(&Expr) -> String) -> String {
+    let exprs = |list: &[Expr; 3], print: &dyn Fn(&Expr) -> String| {
+        list.iter().map(print).collect::<Vec<_>>().join(", ")
+    };
     let ints = |list: &[i64; 3]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     format!(
         "{{{}, {}, {}, {}, {{{}}}, {{{}}}, {{{}}}, {{{}}}, {{{}}}, {{{}}}}}",
-        scalar(&shape.batch),
-        scalar(&shape.in_channels),
-        scalar(&shape.out_channels),
+        size(&shape.batch),
+        size(&shape.in_channels),
+        size(&shape.out_channels),
         shape.groups,
-        exprs(&shape.input),
-        exprs(&shape.kernel),
+        exprs(&shape.input, size),
+        exprs(&shape.kernel, &scalar),
         ints(&shape.stride),
         ints(&shape.dilation),
         ints(&shape.padding),
-        exprs(&shape.output)
+        exprs(&shape.output, size)
     )
 }

@@ -7,6 +7,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
+use crate::codegen::merging::{numbers, size};
 use crate::dtype::DType;
 use crate::kernels::gemm::{self, Operand, Tiling};
 use crate::kernels::mapping::{CpuMapping, Split};
@@ -105,7 +106,7 @@ pub(super) fn matmul(
     let scratch = match (worker_scratch(&choice.scratch), kept.is(0)) {
         (all, true) => all,
         (_, false) if choice.scratch.units.is_none() && choice.scratch.worker == kept => "nullptr".to_owned(),
-        (all, false) => format!("{all} + {}", scalar(&kept)),
+        (all, false) => format!("{all} + {}", size(&scalar(&kept))),
     };
     let rows = nest::kept_rows(&schedule.program, parameters);
     let worker = worker_scratch(&choice.scratch);
@@ -115,7 +116,7 @@ pub(super) fn matmul(
     let depth = if own.is_of_words { in_words(&matmul.depth) } else { matmul.depth.clone() };
     let tiling = gemm::code(choice.algorithm).tiling;
     let product = Product { matmul, dtypes, own, tiling, mapping, most, scratch, panels, rows, worker };
-    let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&depth));
+    let [m, n, k] = [&row.extent, &column.extent, &depth].map(|extent| size(&scalar(extent)));
     let plan = match (product.is_on_units(), mapping.split) {
         (false, _) => String::new(),
         (true, Split::RowsFrom(rows)) => format!("const GemmPlan plan = gemm_plan(m, n, {rows});\n"),
@@ -162,12 +163,13 @@ impl Product<'_> {
         } else {
             matrix_text(parameters, &matmul.b, self.dtypes[1], "b")
         };
+        let operands = numbers(&(a + &b));
         format!(
-            "{a}{b}const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
+            "{operands}const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
             symbol_name(row.symbol),
             symbol_name(column.symbol),
             unused(&[row.symbol, column.symbol]),
-            indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 1)
+            indent(&numbers(&epilogue(parameters, &matmul.epilogue, column.symbol)), 1)
         ) + &self.row_epilogue(parameters)
     }
 

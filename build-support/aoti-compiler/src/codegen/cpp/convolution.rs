@@ -7,6 +7,7 @@ use crate::codegen::c_family::contraction::{literal, merge_pixels, types};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
+use crate::codegen::merging::{numbers, size};
 use crate::kernels::conv::{Before, Calls, Operand, Results, Site, calls};
 use crate::kernels::mapping::CpuMapping;
 use crate::kernels::{Call, Scratch, Selection};
@@ -37,7 +38,11 @@ pub(super) fn convolution(
     let calls = calls(&site, choice, mapping.block);
     let (stage, pixel) = merge_pixels(conv);
     let printer = Printer { parameters, conv, scratch: &choice.scratch, mapping, stage, pixel };
-    text.body = format!("const ConvShape shape{};\n{}", literal(&calls.shape), printer.print(&calls));
+    text.body = format!(
+        "const ConvShape shape{};\n{}",
+        literal(&calls.shape, &|of| size(&scalar(of))),
+        printer.print(&calls)
+    );
     text.weight = 16 + conv.epilogue.terms.len();
 }
 
@@ -79,7 +84,9 @@ impl Printer<'_> {
             Operand::InputAs(element) => format!("(const {element} *){}", self.parameters.buffer(input)),
             Operand::WeightsAs(element) => format!("(const {element} *){}", self.parameters.buffer(weights)),
             Operand::Worker(shared) if shared.is(0) => worker_scratch(self.scratch),
-            Operand::Worker(shared) => format!("{} + {}", worker_scratch(self.scratch), scalar(shared)),
+            Operand::Worker(shared) => {
+                format!("{} + {}", worker_scratch(self.scratch), size(&scalar(shared)))
+            }
         }
     }
 
@@ -96,7 +103,7 @@ impl Printer<'_> {
 
     /// Each image is a row of a product.
     fn rows(&self, depth: &Expr, [image, channel, pixel]: [Symbol; 3]) -> String {
-        let (input, k) = (self.parameters.buffer(self.conv.input), scalar(depth));
+        let (input, k) = (self.parameters.buffer(self.conv.input), size(&scalar(depth)));
         let unused = unused(&[image, channel, pixel]);
         let zero = format!("  constexpr i64 {} = 0;\n{unused}", symbol_name(pixel));
         format!(
@@ -111,7 +118,7 @@ impl Printer<'_> {
         format!(
             "const auto epilogue = [&]({}, auto lanes, auto sum) AOTI_LAMBDA {{\n{zero}{}}};\n",
             positions.join(", "),
-            indent(&epilogue(self.parameters, &self.stage, vector), 1)
+            indent(&numbers(&epilogue(self.parameters, &self.stage, vector)), 1)
         )
     }
 }

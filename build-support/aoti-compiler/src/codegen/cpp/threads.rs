@@ -2,6 +2,7 @@
 
 use crate::codegen::c_family::expr::{scalar, worker_bytes};
 use crate::codegen::c_family::indent;
+use crate::codegen::merging::size;
 use crate::kernels::Scratch;
 use crate::kernels::mapping::Grain;
 
@@ -26,7 +27,7 @@ pub(super) fn loop_grain(grain: &Grain) -> String {
 
 /// The same where the grain is known for the whole work only, which is so many units.
 pub(super) fn grain_of(grain: &Grain, units: &str) -> String {
-    format!("grain_of(run, {}, {units}, {})", grain.enough, scalar(&grain.unit))
+    format!("grain_of(run, {}, {units}, {})", grain.enough, size(&scalar(&grain.unit)))
 }
 
 /// The scratch of the worker that runs here.
@@ -34,5 +35,5 @@ pub(super) fn worker_scratch(scratch: &Scratch) -> String {
     if scratch.has_no_workers() {
         return "nullptr".to_owned();
     }
-    format!("run.scratch + worker * ({})", worker_bytes(scratch))
+    format!("run.scratch + worker * ({})", size(&worker_bytes(scratch)))
 }

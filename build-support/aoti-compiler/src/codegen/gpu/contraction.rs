@@ -232,7 +232,7 @@ pub(super) fn convolution(
     let prelude = format!(
         "const ConvSizes<{index}> shape{};\n\
          const {index} m = {}, n = {}, k = shape.depth();\n",
-        literal(&shape),
+        literal(&shape, &scalar),
         scalar(rows),
         scalar(columns),
     );

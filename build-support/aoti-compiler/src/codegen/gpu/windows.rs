@@ -3,7 +3,7 @@
 use super::contraction::epilogue;
 use super::{Printed, index_type};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
-use crate::codegen::c_family::expr::symbol_name;
+use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
@@ -31,7 +31,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, conv: &Convoluti
          \x20   [&]({index} {n}, {index} {c}, {index} {p}, auto lanes, auto sum) {{\n\
          \x20     (void){n}, (void){c}, (void){p};\n{}    }});\n",
         window(&windows),
-        literal(&shape),
+        literal(&shape, &scalar),
         template(&block),
         sum_type(conv.dtype),
         parameters.buffer(conv.input),

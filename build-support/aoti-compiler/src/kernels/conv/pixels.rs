@@ -39,6 +39,8 @@ pub(crate) static PIXELS: Algorithm = Algorithm {
 
 /// Bytes that panels must waste for a model to make them when it is created: the code that does takes some hundred itself.
 const WASTED_BYTES: usize = 2048;
+/// Channels that units of work have at most (`kPixelColumns` of `pixel_kernels.h`).
+const GROUP: i64 = 2 * PANEL;
 /// Floats of a page.
 const SET_FLOATS: i64 = PAGE / 4;
 /// Floats between pixels that would share a cache set otherwise (`kPixelSlack` of `pixels.h`).
@@ -71,17 +73,21 @@ fn or_open(size: &Expr) -> i64 {
     size.as_int().unwrap_or(0)
 }
 
-/// What is known of it.
+/// What its tiles follow from: more than one whole group of channels are as good as one, and lines matter where channels are left over.
+/// So convolutions that differ in sizes have one text, and are compiled once.
 fn known(site: &Site, shape: &ConvShape) -> String {
-    let channels = shape.out_channels.floor_div(&Expr::int(shape.groups.max(1)));
-    let line = pixel_line(shape, site.order());
-    format!("PixelShape<{}, {}, {}>", or_open(&channels), or_open(&line), shape.groups > 1)
+    let channels = or_open(&shape.out_channels.floor_div(&Expr::int(shape.groups.max(1))));
+    let rest = channels % GROUP;
+    let line = if channels > 0 && rest == 0 { 0 } else { or_open(&pixel_line(shape, site.order())) };
+    let channels = if channels >= GROUP { GROUP + rest } else { channels };
+    format!("PixelShape<{channels}, {line}, {}>", shape.groups > 1)
 }
 
 /// The padded copy of the input, in memory that all workers share.
 pub(super) fn padded_copy(shape: &ConvShape, order: &'static str, input: Operand) -> Before {
-    let channels = or_open(&shape.in_channels).to_string();
-    let parameters: [Parameter; 2] = [order.into(), channels.into()];
+    // Three channels that are first have code of their own.
+    let three = (order == self::order(Channels::First) && shape.in_channels.is(3)).then_some("3");
+    let parameters = [order].into_iter().chain(three).map(Parameter::from);
     Before {
         units: Call::new("conv_pixels_pad_units", [SHAPE, Operand::Name(order)]),
         grain: Some(8),
