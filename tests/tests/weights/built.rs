@@ -4,6 +4,7 @@ use aoti_compiler::frontend;
 use aoti_compiler::graph::{Constant, ConstantSource};
 use aoti_runtime::{DType, DynTensor, Error, Inline, Library, LoadOptions, Model, Weights, Workspace};
 use aoti_tests::project::Project;
+use aoti_tests::subcommand::Ended;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,18 +26,23 @@ pub(crate) struct Built {
 impl Built {
     pub(crate) fn new(path: &Path) -> Built {
         let name = if path.extension().is_some_and(|own| own == "aoti") { "model.aoti" } else { "model.pt2" };
-        let project = Project::new(&format!(
-            "[package.metadata.aoti.models.inside]\npath = \"models/{name}\"\nlink = \"dylib\"\n\
-             [package.metadata.aoti.models.outside]\npath = \"models/{name}\"\nlink = \"dylib\"\nweights = \"external\"\n",
-        ));
-        let project = project.with_model(name, path);
-        project.build();
-        let library = |name: &str| aoti_tests::native::open(&project, name);
-        let embedded = library("inside").load(LoadOptions::default()).expect("it has weights");
+        let project = |weights: &str| {
+            let table = format!(
+                "[package.metadata.aoti.models.model]\npath = \"models/{name}\"\nlink = \"dylib\"\n{weights}"
+            );
+            Project::new(&table).with_model(name, path)
+        };
+        let (inside, outside) = (project(""), project("weights = \"external\"\n"));
+        inside.build();
+        // Their kernels are the same, and compiled once.
+        let mut build = outside.aoti(&["build"]);
+        Ended::of(build.env("AOTI_CACHE_DIR", inside.folder().join("cache"))).succeeded();
+        let [embedded, named] = [&inside, &outside].map(|project| aoti_tests::native::open(project, "model"));
+        let embedded = embedded.load(LoadOptions::default()).expect("it has weights");
         Built {
             embedded,
-            named: library("outside"),
-            blob: fs::read(project.artefacts("outside").join("outside.weights.bin")).expect("it was written"),
+            named,
+            blob: fs::read(outside.artefacts("model").join("model.weights.bin")).expect("it was written"),
             checkpoint: checkpoint(path),
             folder: tempfile::tempdir().expect("there is room for a folder"),
         }

@@ -1,6 +1,6 @@
 //! Compilers of device code take the goldens' graphs, and HIP's headers have the numbers that host code knows.
 
-use super::{NAMES, compiled, compiled_text, is_installed, kernels, manifest, run, scratch};
+use super::{LIBRARY, NAMES, compiled, is_installed, kernels, manifest, run, scratch};
 use aoti_compiler::target::GpuTarget;
 use std::process::Command;
 
@@ -101,21 +101,11 @@ fn listed(compiler: &std::path::Path, arguments: &[&str], prefix: &str) -> Vec<S
     names
 }
 
-/// A product and what follows it, for an architecture that a compiler lists: what headers and our table say of it fits the compiler. Kernels
-/// of every kind are compiled for some of them above.
+/// A few products for an architecture, by a compiler that lists it.
 fn compiles_for(compiler: &std::path::Path, architecture: &str, arguments: &[String]) {
-    const PRODUCT: &str = "graph \"product\" {
-  input %x \"x\": f16[16, 32]
-  input %y \"y\": f16[32, 16]
-  %p: f16[16, 16] = matmul %x, %y
-  %t: f16[16, 16] = tanh %p
-  output %t \"t\"
-}
-";
     let folder = scratch(&format!("device-listed-{architecture}"));
     let input = folder.join("kernels.cu");
-    let bundle = compiled_text("product", PRODUCT.to_owned(), architecture);
-    std::fs::write(&input, kernels(&bundle)).expect("the folder is writable");
+    std::fs::write(&input, kernels(&compiled(LIBRARY, architecture))).expect("the folder is writable");
     run(Command::new(compiler)
         .args(["-std=c++17", "-O3", "-I"])
         .arg(manifest("include"))
