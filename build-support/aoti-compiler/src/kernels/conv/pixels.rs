@@ -72,7 +72,7 @@ fn or_open(size: &Expr) -> i64 {
 }
 
 /// What is known of it.
-fn known(site: &Site, shape: &ConvShape) -> String {
+pub(super) fn known(site: &Site, shape: &ConvShape) -> String {
     let channels = shape.out_channels.floor_div(&Expr::int(shape.groups.max(1)));
     let line = pixel_line(shape, site.order());
     format!("PixelShape<{}, {}, {}>", or_open(&channels), or_open(&line), shape.groups > 1)
