@@ -5,6 +5,9 @@
 /// `kAttentionRows` of `attention.h`.
 pub(crate) const ATTENTION_ROWS: i64 = 28;
 
+/// `kSplitWords` of `bytes.h`.
+pub(crate) const SPLIT_WORDS: i64 = 64;
+
 /// `kMaxTaps` of `conv.h`.
 pub(crate) const MAX_TAPS: i64 = 1024;
 
@@ -151,3 +154,9 @@ pub(crate) const WINOGRAD_POINTS: i64 = 16;
 
 /// `kWinogradTiles` of `winograd.h`.
 pub(crate) const WINOGRAD_TILES: i64 = 28;
+
+/// `kPairRows` of `winograd_bytes.h`.
+pub(crate) const PAIR_ROWS: i64 = 6;
+
+/// `kWinogradByteTiles` of `winograd_bytes.h`.
+pub(crate) const WINOGRAD_BYTE_TILES: i64 = 54;

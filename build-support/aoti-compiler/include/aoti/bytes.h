@@ -35,6 +35,24 @@ namespace detail {
 using WordVector = TileVectorOf<i32>;
 typedef i16 WordHalves __attribute__((vector_size(AOTI_VECTOR_BYTES)));
 
+#if defined(__x86_64__) && !defined(__APPLE__) && !defined(_MSC_VER)
+// Whether this processor has the instruction for the widest vectors, and for those of 32 bytes.
+struct WordInstructions {
+  bool wide, vectors;
+};
+AOTI_NOINLINE WordInstructions word_instructions() {
+  const auto ask = [](u32 &a, u32 &c) {
+    u32 b, d;
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  };
+  u32 most = 0, none = 0, first = 7, wide = 0, second = 7, vectors = 1;
+  ask(most, none);
+  if (most < 7) return {};
+  ask(first, wide), ask(second, vectors);
+  return {(wide & 1 << 11) != 0, (second & 1 << 4) != 0};
+}
+#endif
+
 AOTI_NOINLINE bool find_word_products() {
 #if !AOTI_WORD_PRODUCTS
   return false;
@@ -46,16 +64,24 @@ AOTI_NOINLINE bool find_word_products() {
   return true;
 #endif
 #else
-  u32 a = 0, b, c = 0, d;
-  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  if (a < 7) return false;
   // The widest form of a level is what its code uses.
-  constexpr u32 kOfWide = 1 << 11, kOfVectors = 1 << 4;
-  a = 7, c = AOTI_AVX512 ? 0 : 1;
-  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  return AOTI_AVX512 ? (c & kOfWide) != 0 : (a & kOfVectors) != 0;
+  return AOTI_AVX512 ? word_instructions().wide : word_instructions().vectors;
 #endif
 }
+
+// Whether this processor has it at some level: what is asked before there is a level. Nothing but time depends on it.
+AOTI_INLINE bool may_multiply_words() {
+#if defined(__x86_64__) && !defined(__APPLE__) && !defined(_MSC_VER)
+  const WordInstructions own = word_instructions();
+  return own.wide || own.vectors;
+#else
+  return false;
+#endif
+}
+// A form of weights that follows a head of so many numbers of four bytes, of which the first says what it is: words, or what takes
+// their place where they would be split.
+constexpr i64 kFormHead = 16;
+enum WordForm : i32 { kWordsThemselves = 1, kWordPoints = 2 };
 
 // Whether this machine has an instruction for it.
 AOTI_INLINE bool has_word_products() {
@@ -123,6 +149,16 @@ AOTI_INLINE WordVector pair_products(WordHalves a, WordHalves b) {
   // Numbers of the left operand are no larger than a byte, so their upper halves are zero.
   const WordVector x = (WordVector)a, y = (WordVector)b;
   return (x & 0xffff) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
+#endif
+}
+
+// The same of left operands of either sign.
+AOTI_INLINE WordVector signed_pair_products(WordHalves a, WordHalves b) {
+#if defined(__x86_64__)
+  return pair_products(a, b);
+#else
+  const WordVector x = (WordVector)a, y = (WordVector)b;
+  return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
 #endif
 }
 

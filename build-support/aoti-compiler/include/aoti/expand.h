@@ -2,8 +2,7 @@
 // smaller form, and a model makes the larger one when it is created. Knows nothing of models, nor who reads a form.
 #pragma once
 
-#include "base.h"
-#include "tile.h"
+#include "bytes.h"
 #include <string.h>
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -54,6 +53,53 @@ AOTI_NOINLINE void expand_winograd(const f32 *from, f32 *to, const int64_t *size
         memcpy(to + point * of_point, points + point * kPanel, kPanel * sizeof(f32));
     }
   }
+}
+
+// Weights of 3 x 3 taps at the points of `conv_winograd_bytes`: [point][ceil(channels / kPanel)][in_channels / 2][kPanel] pairs of
+// 16 bits. 2 G w (2 G)^T is integers.
+AOTI_NOINLINE AOTI_VECTORIZE void word_points(const int8_t *w, i16 *to, i64 panels, i64 words) {
+  constexpr i64 row = 4 * kPanel;
+  for (i64 panel = 0; panel < panels; ++panel, w += kWinogradTaps * words * row)
+    for (i64 word = 0; word < words; ++word) {
+      i16 columns[4][3][row], points[4][row];
+      for (i64 k = 0; k < 3; ++k)
+        for (i64 r = 0; r < row; ++r) {
+          const int8_t *tap = w + (k * words + word) * row + r;
+          const i16 a = tap[0], b = tap[3 * words * row], c = tap[6 * words * row];
+          columns[0][k][r] = i16(2 * a), columns[1][k][r] = i16(a + b + c);
+          columns[2][k][r] = i16(a - b + c), columns[3][k][r] = i16(2 * c);
+        }
+      for (i64 i = 0; i < 4; ++i) {
+        for (i64 r = 0; r < row; ++r) {
+          const i16 a = columns[i][0][r], b = columns[i][1][r], c = columns[i][2][r];
+          points[0][r] = i16(2 * a), points[1][r] = i16(a + b + c);
+          points[2][r] = i16(a - b + c), points[3][r] = i16(2 * c);
+        }
+        for (i64 j = 0; j < 4; ++j) {
+          // The two pairs of each word are neighbouring rows.
+          i16 *pairs = to + (((4 * i + j) * panels + panel) * words + word) * row;
+          for (i64 column = 0; column < kPanel; ++column) {
+            memcpy(pairs + 2 * column, points[j] + 4 * column, 2 * sizeof(i16));
+            memcpy(pairs + row / 2 + 2 * column, points[j] + 4 * column + 2, 2 * sizeof(i16));
+          }
+        }
+      }
+    }
+}
+
+// Weights of 3 x 3 taps in the form of `pack_tap_words`, [ceil(channels / kPanel)][tap][in_channels / 4][kPanel] words, for
+// `conv_winograd_bytes`: behind a head they themselves, where this machine has an instruction for them, else at their points. `sizes`:
+// channels, in_channels.
+AOTI_NOINLINE void expand_winograd_bytes(const f32 *from, f32 *to, const int64_t *sizes) {
+  const i64 panels = ceil_div(sizes[0], kPanel), words = sizes[1] / 4;
+  using namespace detail;
+  const WordForm form = may_multiply_words() ? kWordsThemselves : kWordPoints;
+  memset(to, 0, kFormHead * sizeof(f32));
+  memcpy(to, &form, sizeof form);
+  if (form == kWordPoints)
+    word_points((const int8_t *)from, (i16 *)(to + kFormHead), panels, words);
+  else
+    memcpy(to + kFormHead, from, size_t(panels * kWinogradTaps * words * kPanel) * sizeof(f32));
 }
 
 // Weights [channels][taps][in_channels] for `conv_pixels`, in the form of `pack_tap_panels`. `sizes`: groups, channels,

@@ -57,6 +57,10 @@ template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
 template <class S> AOTI_INLINE i64 gemm_general_rows(i64 k) {
   return max_i64(gemm_block_rows<S>(k), kGeneralRows / kMainRows * kMainRows);
 }
+// Words of a row that is split: halves of kSplitWords words at a time, those at even places before those at odd ones. So the halves
+// of the words from a multiple of that on begin at twice their place, in all chains. Never a multiple of a page, as below.
+AOTI_INLINE i64 gemm_split_stride(i64 k) { return 2 * round_up(k, kSplitWords) + kLineOf<i32>; }
+static_assert(kChain % kSplitWords == 0, "chains begin where halves do");
 // Row stride of copied A: never a multiple of a page, so that the rows of a block fall into different cache sets.
 template <class S> AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, kLineOf<S>) + kLineOf<S>; }
 template <class S> AOTI_INLINE i64 gemm_copy_bytes(i64 rows, i64 k) {
@@ -117,15 +121,13 @@ template <int Rows, int Panels, int Vectors, class Sums> AOTI_INLINE void store_
           store_tile_vector(tile + (r * Panels + p) * kPanel + v * kLanesOf<i32>, sums.total(r, p * Vectors + v));
 }
 
-// The same as `gemm_kernel` for words, by products of halves.
+// The same as `gemm_kernel` for words, by products of halves: rows are split (`split_rows`).
 template <int Rows, int Panels, int Vectors>
-AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, i64 a_k, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
+AOTI_NOINLINE void word_kernel(i64 k_count, const i32 *a, i64 a_row, const i32 *b, i64 b_k, i64 b_panel, i32 *tile) {
   HalfSums<Rows, Panels * Vectors> sums;
-  alignas(64) i32 even[Rows][kSplitWords], odd[Rows][kSplitWords];
   for (i64 k = 0; k < k_count; k += kSplitWords) {
-    const i64 count = min_i64(k_count - k, kSplitWords);
-    split_words(a + k * a_k, a_row, a_k, Rows, count, even[0], odd[0]);
-    sums.add(count, even[0], odd[0], kSplitWords, [=](i64 i, int v) AOTI_LAMBDA {
+    const i32 *even = a + 2 * k;
+    sums.add(min_i64(k_count - k, kSplitWords), even, even + kSplitWords, a_row, [=](i64 i, int v) AOTI_LAMBDA {
       return b + (k + i) * b_k + v / Vectors * b_panel + v % Vectors * kLanesOf<i32>;
     });
   }
@@ -152,7 +154,8 @@ AOTI_NOINLINE AOTI_USES_WORDS void fast_word_kernel(i64 k_count, const i32 *a, i
   }
   store_word_sums<Rows, Panels, Vectors>(sums, tile);
 #else
-  word_kernel<Rows, Panels, Vectors>(k_count, a, a_row, a_k, b, b_k, b_panel, tile);
+  // Never called: rows are split where there is no such instruction.
+  (void)k_count, (void)a, (void)a_row, (void)a_k, (void)b, (void)b_k, (void)b_panel, (void)tile;
 #endif
 }
 
@@ -167,7 +170,7 @@ AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i
     else if (has_word_products())
       fast_word_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
     else
-      word_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+      word_kernel<Rows, Panels, vectors>(k, a, a_row, b + c, b_k, b_panel, tile + c);
 }
 
 struct GemmBlock {
@@ -328,9 +331,23 @@ AOTI_INLINE GemmPanels<S> pack_group(Matrix<T> b, i64 first, i64 last, i64 n, i6
   return {scratch, width, k * width};
 }
 
+// Rows of words without the instruction for them: split once for all columns.
+AOTI_NOINLINE Matrix<i32> split_rows(Matrix<i32> a, i64 rows, i64 k, i32 *scratch) {
+  const i64 stride = gemm_split_stride(k);
+  for (i64 r = 0; r < rows; ++r)
+    for (i64 i = 0; i < k; i += kSplitWords) {
+      i32 *even = scratch + r * stride + 2 * i;
+      split_words(a.data + r * a.row_stride + i * a.col_stride, 0, a.col_stride, 1, min_i64(k - i, kSplitWords), even,
+                  even + kSplitWords);
+    }
+  return {scratch, stride, 2};
+}
+
 // Rows that the kernels read well: A itself, or a copy where it is of another type, strided along k, or of a row
 // stride that maps all rows of a block to one cache set.
 template <class T, class S> AOTI_INLINE Matrix<S> gemm_rows(Matrix<T> a, i64 rows, i64 k, S *scratch) {
+  if constexpr (is_same<T, i32>)
+    if (!has_word_products()) return split_rows(a, rows, k, scratch);
   if constexpr (is_same<T, S>) {
     bool one_set = rows >= 8 && a.row_stride % kPageOf<S> == 0;
     if (scratch == nullptr || k == 1 || (a.col_stride == 1 && !one_set)) return a;
@@ -451,9 +468,11 @@ constexpr i64 kGemmRows = kGemmRowsOf<kGemmMost>;
 // Number of panels of N columns: the range that callers split.
 template <class S = f32> AOTI_INLINE i64 gemm_panels(i64 n) { return ceil_div(n, kPanelOf<S>); }
 
-// Scratch of one `gemm_packed` call over at most `m` rows. A call without scratch (null) is correct for A of type S, and
+// Scratch of one `gemm_packed` call over at most `m` rows. A call without scratch (null) is correct for A of type S but words, and
 // as fast unless A is strided along k or its rows are whole pages apart.
 template <class S = f32> AOTI_INLINE i64 gemm_packed_scratch_bytes(i64 m, i64 k) {
+  if constexpr (is_same<S, i32>)
+    return round_up(min_i64(m, detail::gemm_block_rows<S>(k)) * detail::gemm_split_stride(k) * 4, 64);
   return detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_block_rows<S>(k)), k);
 }
 // Scratch of one `gemm_general` call.

@@ -33,12 +33,12 @@ struct WinogradPlan {
 };
 
 // Pixels of images with channels last, and how far before the first one tiles begin.
-struct WinogradSource {
-  const f32 *data;
+template <class T> struct WinogradSource {
+  const T *data;
   i64 height, width, pitch, above, before;
 };
 
-AOTI_INLINE WinogradSource winograd_source(const ConvShape &s, ChannelOrder order, const f32 *x, const void *copy) {
+AOTI_INLINE WinogradSource<f32> winograd_source(const ConvShape &s, ChannelOrder order, const f32 *x, const void *copy) {
   if (order == ChannelOrder::Last) return {x, s.in[1], s.in[2], s.in_channels, s.padding[1], s.padding[2]};
   return {(const f32 *)copy, padded_size(s, 1), padded_size(s, 2), pixel_pitch(s), 0, 0};
 }
@@ -58,42 +58,59 @@ AOTI_INLINE void fetch(const f32 *p, TileVector &to) { to = load_tile_vector(p);
 AOTI_INLINE void fetch(const f32 *p, f32 &to) { to = *p; }
 AOTI_INLINE void put(f32 *p, TileVector v) { store_tile_vector(p, v); }
 AOTI_INLINE void put(f32 *p, f32 v) { *p = v; }
+// Of bytes, whose points have 16 bits.
+AOTI_INLINE void fetch(const u8 *p, WordHalves &to) {
+  typedef u8 Bytes __attribute__((vector_size(AOTI_VECTOR_BYTES / 2)));
+  Bytes bytes;
+  __builtin_memcpy(&bytes, p, sizeof bytes);
+  to = __builtin_convertvector(bytes, WordHalves);
+}
+AOTI_INLINE void fetch(const u8 *p, i16 &to) { to = *p; }
+AOTI_INLINE void put(i16 *p, WordHalves v) {
+  typedef i16 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES), aligned(2), may_alias));
+  *(Unaligned *)p = v;
+}
+AOTI_INLINE void put(i16 *p, i16 v) { *p = v; }
 
-// The points of channels from `c` on of one tile, `step` floats apart.
-template <class T> AOTI_INLINE void winograd_points(const f32 *const *from, i64 c, f32 *to, i64 step) {
-  T d[4][4];
+// The points of channels from `c` on of one tile, `step` numbers apart. V: a vector of points, or one.
+template <class V, class T, class P> AOTI_INLINE void winograd_points(const T *const *from, i64 c, P *to, i64 step) {
+  V d[4][4];
   AOTI_UNROLL for (int j = 0; j < 4; ++j) {
-    T a, b, e, f;
+    V a, b, e, f;
     fetch(from[j] + c, a), fetch(from[4 + j] + c, b), fetch(from[8 + j] + c, e), fetch(from[12 + j] + c, f);
-    d[0][j] = a - e, d[1][j] = b + e, d[2][j] = e - b, d[3][j] = b - f;
+    d[0][j] = V(a - e), d[1][j] = V(b + e), d[2][j] = V(e - b), d[3][j] = V(b - f);
   }
   AOTI_UNROLL for (int i = 0; i < 4; ++i) {
-    f32 *row = to + 4 * i * step;
-    put(row, d[i][0] - d[i][2]), put(row + step, d[i][1] + d[i][2]);
-    put(row + 2 * step, d[i][2] - d[i][1]), put(row + 3 * step, d[i][1] - d[i][3]);
+    P *row = to + 4 * i * step;
+    put(row, V(d[i][0] - d[i][2])), put(row + step, V(d[i][1] + d[i][2]));
+    put(row + 2 * step, V(d[i][2] - d[i][1])), put(row + 3 * step, V(d[i][1] - d[i][3]));
   }
 }
 
 // All channels of one tile, whose 16 pixels are at `from`.
-AOTI_NOINLINE void winograd_tile(const f32 *const *from, i64 channels, f32 *to, i64 step) {
+template <class V, class T, class P>
+AOTI_NOINLINE void winograd_tile(const T *const *from, i64 channels, P *to, i64 step) {
+  constexpr i64 lanes = sizeof(V) / sizeof(P);
   i64 c = 0;
-  for (; c + kLanes <= channels; c += kLanes) winograd_points<TileVector>(from, c, to + c, step);
-  for (; c < channels; ++c) winograd_points<f32>(from, c, to + c, step);
+  for (; c + lanes <= channels; c += lanes) winograd_points<V>(from, c, to + c, step);
+  for (; c < channels; ++c) winograd_points<P>(from, c, to + c, step);
 }
 
-// Tiles [first, first + count): points[point][tile][channel]. Pixels beside the image are `zeros`.
-AOTI_NOINLINE void winograd_inputs(i64 channels, const WinogradPlan &p, const WinogradSource &x, i64 first, i64 count,
-                                   const f32 *zeros, f32 *points) {
+// Tiles [first, first + count): points[point][tile][channel], where a point has room for `tiles`. Pixels beside the image are
+// `zeros`.
+template <class V, class T, class P>
+AOTI_NOINLINE void winograd_inputs(i64 channels, const WinogradPlan &p, const WinogradSource<T> &x, i64 first, i64 count,
+                                   const T *zeros, P *points, i64 tiles) {
   for (i64 t = 0; t < count; ++t) {
     const i64 row = (first + t) / p.columns, column = (first + t) % p.columns;
     const i64 h = row % p.rows * 2 - x.above, w = column * 2 - x.before;
-    const f32 *image = x.data + row / p.rows * x.height * x.width * x.pitch, *from[kWinogradPoints];
+    const T *image = x.data + row / p.rows * x.height * x.width * x.pitch, *from[kWinogradPoints];
     for (i64 i = 0; i < 4; ++i)
       for (i64 j = 0; j < 4; ++j) {
         const bool inside = u64(h + i) < u64(x.height) && u64(w + j) < u64(x.width);
         from[4 * i + j] = inside ? image + ((h + i) * x.width + w + j) * x.pitch : zeros;
       }
-    winograd_tile(from, channels, points + t * p.pitch, kWinogradTiles * p.pitch);
+    winograd_tile<V>(from, channels, points + t * p.pitch, tiles * p.pitch);
   }
 }
 
@@ -116,20 +133,25 @@ AOTI_NOINLINE void winograd_products(const ConvShape &s, const WinogradPlan &p, 
     }
 }
 
-// The four pixels of a tile from its sums, whose points are `step` floats apart: two rows of pixels[pixel][kPixelColumns].
-AOTI_NOINLINE void winograd_pixels(const f32 *sums, i64 step, i64 width, f32 *first, f32 *second) {
+// A pixel of a tile, as it leaves: weights that are integers are four times as large at their points.
+AOTI_INLINE TileVector winograd_pixel(TileVector v) { return v; }
+AOTI_INLINE TileVectorOf<i32> winograd_pixel(TileVectorOf<i32> v) { return v >> 2; }
+
+// The four pixels of a tile from its sums, whose points are `step` numbers apart: two rows of pixels[pixel][kPixelColumns].
+template <class S> AOTI_NOINLINE void winograd_pixels(const S *sums, i64 step, i64 width, S *first, S *second) {
+  using Vector = TileVectorOf<S>;
   for (i64 c = 0; c < width; c += kLanes) {
-    TileVector even[4], odd[4];
+    Vector even[4], odd[4];
     AOTI_UNROLL for (int j = 0; j < 4; ++j) {
-      const f32 *at = sums + j * step + c;
-      const TileVector a = load_tile_vector(at), b = load_tile_vector(at + 4 * step);
-      const TileVector e = load_tile_vector(at + 8 * step), f = load_tile_vector(at + 12 * step);
+      const S *at = sums + j * step + c;
+      const Vector a = load_tile_vector(at), b = load_tile_vector(at + 4 * step);
+      const Vector e = load_tile_vector(at + 8 * step), f = load_tile_vector(at + 12 * step);
       even[j] = a + b + e, odd[j] = b - e - f;
     }
-    store_tile_vector(first + c, even[0] + even[1] + even[2]);
-    store_tile_vector(first + kPixelColumns + c, even[1] - even[2] - even[3]);
-    store_tile_vector(second + c, odd[0] + odd[1] + odd[2]);
-    store_tile_vector(second + kPixelColumns + c, odd[1] - odd[2] - odd[3]);
+    store_tile_vector(first + c, winograd_pixel(even[0] + even[1] + even[2]));
+    store_tile_vector(first + kPixelColumns + c, winograd_pixel(even[1] - even[2] - even[3]));
+    store_tile_vector(second + c, winograd_pixel(odd[0] + odd[1] + odd[2]));
+    store_tile_vector(second + kPixelColumns + c, winograd_pixel(odd[1] - odd[2] - odd[3]));
   }
 }
 
@@ -149,14 +171,14 @@ AOTI_NOINLINE void winograd_planes(const f32 *sums, i64 step, i64 count, i64 wid
   }
 }
 
-// Tiles [first, first + count) of one row of tiles, channels last.
-template <class Epilogue>
+// Tiles [first, first + count) of one row of tiles, channels last. Points of their sums are `step` numbers apart.
+template <class S, class Epilogue>
 AOTI_INLINE void winograd_tiles_out(const ConvShape &s, const WinogradPlan &p, i64 first, i64 count, i64 channel, i64 width,
-                                    const f32 *sums, Epilogue &epilogue) {
-  alignas(64) f32 pixels[4 * kPixelColumns];
+                                    const S *sums, i64 step, Epilogue &epilogue) {
+  alignas(64) S pixels[4 * kPixelColumns];
   const i64 row = first / p.columns, column = first % p.columns;
   for (i64 t = 0; t < count; ++t) {
-    winograd_pixels(sums + t * kPixelColumns, kWinogradTiles * kPixelColumns, width, pixels, pixels + 2 * kPixelColumns);
+    winograd_pixels(sums + t * kPixelColumns, step, width, pixels, pixels + 2 * kPixelColumns);
     for (i64 i = 0; i < 4; ++i) {
       const i64 h = row % p.rows * 2 + i / 2, w = (column + t) * 2 + i % 2;
       if (h < s.out[1] && w < s.out[2])
@@ -207,7 +229,7 @@ AOTI_INLINE void conv_winograd(const ConvShape &s, ChannelOrder order, i64 u0, i
                                const f32 *weights, const void *copy, void *scratch, Epilogue &&epilogue) {
   using namespace detail;
   const WinogradPlan p = winograd_plan(s);
-  const WinogradSource from = winograd_source(s, order, x, copy);
+  const WinogradSource<f32> from = winograd_source(s, order, x, copy);
   f32 *const points = (f32 *)scratch, *const sums = points + kWinogradPoints * kWinogradTiles * p.pitch;
   f32 *const planes = sums + kWinogradPoints * kWinogradTiles * kPixelColumns, *const zeros = planes + kWinogradPlanes;
   if (u0 < u1) zero_floats(zeros, s.in_channels);
@@ -215,13 +237,14 @@ AOTI_INLINE void conv_winograd(const ConvShape &s, ChannelOrder order, i64 u0, i
     const i64 first = u / p.groups * kWinogradTiles, count = min_i64(p.tiles - first, kWinogradTiles);
     const i64 channel = u % p.groups * kPixelColumns, width = min_i64(s.out_channels - channel, kPixelColumns);
     // Neighbouring units have the tiles in common.
-    if (filled != first) winograd_inputs(s.in_channels, p, from, first, count, zeros, points), filled = first;
+    if (filled != first)
+      winograd_inputs<TileVector>(s.in_channels, p, from, first, count, zeros, points, kWinogradTiles), filled = first;
     winograd_products(s, p, count, points, weights + channel * s.in_channels, width, sums);
     for (i64 t = 0; t < count;) {
       const i64 of_row = min_i64(count - t, p.columns - (first + t) % p.columns);
       const f32 *from_tile = sums + t * kPixelColumns;
       if constexpr (To == ChannelOrder::Last)
-        winograd_tiles_out(s, p, first + t, of_row, channel, width, from_tile, epilogue);
+        winograd_tiles_out(s, p, first + t, of_row, channel, width, from_tile, kWinogradTiles * kPixelColumns, epilogue);
       else
         winograd_planes_out(s, p, first + t, of_row, channel, width, from_tile, planes, epilogue);
       t += of_row;

@@ -128,11 +128,12 @@ headers![
     "transposed.h",
     "vec.h",
     "winograd.h",
+    "winograd_bytes.h",
     "x86_gcc.h",
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 21] = [
+const OPTIONAL: [&str; 22] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -145,6 +146,7 @@ const OPTIONAL: [&str; 21] = [
     "depthwise.h",
     "pixels.h",
     "winograd.h",
+    "winograd_bytes.h",
     "depthwise_pixels.h",
     "transposed.h",
     "contract_any.h",

@@ -82,8 +82,8 @@ fn pixels_on(target: &Target, [others, channels, size]: [i64; 3], how: &str) -> 
 }
 
 #[test]
-fn convolutions_of_bytes_have_one_algorithm_each() {
-    let taken = |channels: i64, groups: i64| {
+fn convolutions_of_bytes_take_tiles_of_taps_where_words_are_split() {
+    let taken = |channels: i64, groups: i64, level: &str| {
         let own = channels / groups;
         let program = parse(&format!(
             r#"loops {{
@@ -98,11 +98,18 @@ fn convolutions_of_bytes_have_one_algorithm_each() {
         ))
         .unwrap_or_else(|error| panic!("{error}"));
         let kernel = program.kernels.values().next().expect("one kernel");
-        let all = candidates(&program, kernel, &Target::cpu(&["x86-64-v3"]));
+        let all = candidates(&program, kernel, &Target::cpu(&[level]));
         all.iter().map(|candidate| candidate.choice.algorithm.word).collect::<Vec<_>>()
     };
-    assert_eq!(taken(64, 1), ["conv.pixel-words"]);
-    assert_eq!(taken(64, 64), ["conv.depthwise-bytes"]);
+    let (words, winograd) = ("conv.pixel-words", "conv.winograd-bytes");
+    assert_eq!(taken(64, 1, "x86-64-v3"), [winograd, words]);
+    assert_eq!(taken(4, 1, "x86-64-v3"), [words, winograd]);
+    assert_eq!(taken(64, 1, "x86-64-v4"), [winograd, words]);
+    assert_eq!(taken(64, 1, "neon"), [words], "nothing multiplies numbers of 16 bits faster");
+    // Four times a pixel would not fit 32 bits.
+    assert_eq!(taken(1824, 1, "x86-64-v3"), [winograd, words]);
+    assert_eq!(taken(1828, 1, "x86-64-v3"), [words]);
+    assert_eq!(taken(64, 64, "x86-64-v3"), ["conv.depthwise-bytes"]);
 }
 
 #[test]

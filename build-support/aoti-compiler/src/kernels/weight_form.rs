@@ -153,6 +153,14 @@ pub enum Expansion {
         /// Input channels.
         in_channels: usize,
     },
+    /// As `Winograd`, of numbers of one byte, at their points four times as large and of 16 bits, pairs of input channels side by
+    /// side, behind a head of 64 bytes; or words where a machine has an instruction for these (`winograd_bytes.h`).
+    WinogradBytes {
+        /// Output channels.
+        channels: usize,
+        /// Input channels, a multiple of four.
+        in_channels: usize,
+    },
     /// What [`Packing::TapPanels`] are, of so few channels that much of their panels is empty.
     Panels {
         /// Groups.
@@ -171,6 +179,9 @@ impl Expansion {
     pub(crate) fn words(&self) -> (&'static str, Vec<usize>) {
         match *self {
             Expansion::Winograd { channels, in_channels } => ("winograd", vec![channels, in_channels]),
+            Expansion::WinogradBytes { channels, in_channels } => {
+                ("winograd_bytes", vec![channels, in_channels])
+            }
             Expansion::Panels { groups, channels, in_channels, taps } => {
                 ("panels", vec![groups, channels, in_channels, taps])
             }
@@ -181,6 +192,9 @@ impl Expansion {
     pub(crate) fn from_words(word: &str, sizes: &[usize]) -> Option<Expansion> {
         match (word, sizes) {
             ("winograd", &[channels, in_channels]) => Some(Expansion::Winograd { channels, in_channels }),
+            ("winograd_bytes", &[channels, in_channels]) => {
+                Some(Expansion::WinogradBytes { channels, in_channels })
+            }
             ("panels", &[groups, channels, in_channels, taps]) => {
                 Some(Expansion::Panels { groups, channels, in_channels, taps })
             }
@@ -193,6 +207,9 @@ impl Expansion {
         match self {
             Expansion::Winograd { channels, in_channels } => {
                 Packing::Conv { groups: 1, channels: *channels, k: in_channels.saturating_mul(9) }
+            }
+            Expansion::WinogradBytes { channels, in_channels } => {
+                Packing::TapWords { groups: 1, channels: *channels, in_channels: *in_channels, taps: 9 }
             }
             Expansion::Panels { groups: _, channels, in_channels, taps } => {
                 Packing::ByTap { channels: *channels, in_channels: *in_channels, taps: *taps }

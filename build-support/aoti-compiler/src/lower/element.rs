@@ -1,6 +1,6 @@
 //! Operators whose result needs no kernel of its own: what one element is, given the operands' elements.
 
-use crate::graph::{BinaryOp, Coord, FloatBinary, FloatUnary, IntBinary, Op, Scalar, UnaryOp};
+use crate::graph::{BinaryOp, Coord, Op, Scalar, UnaryOp};
 use crate::symbolic::Expr;
 
 /// What an element is.
@@ -75,45 +75,10 @@ impl<'a> Element<'a> {
     pub(super) fn weight(&self) -> usize {
         match self {
             Element::Literal(_) | Element::Index(_) | Element::View(_) => 0,
-            Element::Unary(op) => 1 + 9 * usize::from(is_heavy_unary(*op)),
-            Element::Binary(op) => 1 + 9 * usize::from(is_heavy_binary(*op)),
+            Element::Unary(op) => 1 + 9 * usize::from(op.takes_long()),
+            Element::Binary(op) => 1 + 9 * usize::from(op.takes_long()),
             Element::Select | Element::Cast | Element::Pad(..) | Element::Cat(_) => 1,
             Element::Gather(_) => 3,
         }
-    }
-}
-
-fn is_heavy_unary(op: UnaryOp) -> bool {
-    match op {
-        UnaryOp::Abs
-        | UnaryOp::Neg
-        | UnaryOp::Sign
-        | UnaryOp::Not
-        | UnaryOp::Round(_)
-        | UnaryOp::Test(_)
-        | UnaryOp::Bits(_) => false,
-        UnaryOp::Float(op) => !matches!(op, FloatUnary::Sqrt | FloatUnary::Reciprocal),
-        UnaryOp::Special(_) => true,
-    }
-}
-
-fn is_heavy_binary(op: BinaryOp) -> bool {
-    match op {
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Maximum
-        | BinaryOp::Minimum
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Compare(_) => false,
-        BinaryOp::FloorDiv
-        | BinaryOp::TruncDiv
-        | BinaryOp::Remainder
-        | BinaryOp::Fmod
-        | BinaryOp::Pow
-        | BinaryOp::Special(_) => true,
-        BinaryOp::Int(op) => matches!(op, IntBinary::Gcd | IntBinary::Philox),
-        BinaryOp::Float(op) => !matches!(op, FloatBinary::Div | FloatBinary::CopySign),
     }
 }

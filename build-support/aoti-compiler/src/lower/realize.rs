@@ -4,13 +4,17 @@ use super::attention::Attentions;
 use super::bytes::Bytes;
 use super::element::Element;
 use super::widening::{is_widening, widens_right};
-use crate::graph::{Graph, Node, Op, OpClass, ValueId, axis_occurrences};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Graph, Node, Op, OpClass, ValueId, axis_occurrences};
 use crate::symbolic::{Expr, RangeTable};
 use crate::target::Target;
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// What is used more than once gets a buffer from this many operations on.
 const SHARED_WEIGHT: usize = 3;
+
+/// The most operations by which a value that is used more than once is made of bytes anew each time.
+const WIDENING_WEIGHT: usize = 4;
 
 /// What computing an element of a value costs where it has no buffer.
 #[derive(Clone, Copy, Default)]
@@ -37,7 +41,7 @@ pub(super) fn decide(
     target: &Target,
     (attentions, bytes): (&Attentions, &Bytes),
 ) -> SecondaryMap<ValueId, bool> {
-    let uses = count_uses(graph);
+    let (uses, producers) = (count_uses(graph), graph.producers());
     let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
     let mut costs: SecondaryMap<ValueId, Cost> = SecondaryMap::new();
     // What a chain of views ends at, and one of views and of conversions that lose nothing, for the values seen so far.
@@ -53,7 +57,7 @@ pub(super) fn decide(
         } else if !(attentions.absorbs(position) && matches!(node.op, Op::MatMul)) {
             let behind = if widens_right(graph, node, target) { [&views, &widened] } else { [&views; 2] };
             let left = node.outputs.first().and_then(|result| bytes.left(*result));
-            demand_operands(graph, ranges, (node, left), behind, &mut realized, &mut costs);
+            demand_operands((graph, &producers, ranges), (node, left), behind, &mut realized, &mut costs);
         }
         let is_view = matches!(node.op, Op::View(_));
         let behind = |map: &SecondaryMap<ValueId, Option<ValueId>>| {
@@ -81,9 +85,13 @@ pub(super) fn decide(
             costs[*output] = cost;
             let in_epilogue = cost.contraction && cost.weight > 0;
             let shared = uses[*output] > 1 && (cost.heavy || cost.weight >= SHARED_WEIGHT || in_epilogue);
-            if shared || cost.weight > target.inline_operations() {
+            // Bytes made of sums are a quarter of these.
+            let narrows = node.op == Op::Cast && cost.contraction && is_byte(graph, *output);
+            if cost.weight > target.inline_operations() || narrows {
                 realized[*output] = true;
                 costs[*output] = Cost::default();
+            } else if shared {
+                keep(graph, &producers, *output, WIDENING_WEIGHT, &mut realized, &mut costs);
             }
         }
     }
@@ -122,8 +130,7 @@ pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
 
 /// Operands that an operator can only read from a buffer, and operands that it would compute too often.
 fn demand_operands(
-    graph: &Graph,
-    ranges: &RangeTable,
+    (graph, producers, ranges): (&Graph, &[Option<usize>], &RangeTable),
     (node, bytes): (&Node, Option<ValueId>),
     [behind_left, behind_right]: [&SecondaryMap<ValueId, Option<ValueId>>; 2],
     realized: &mut SecondaryMap<ValueId, bool>,
@@ -156,7 +163,7 @@ fn demand_operands(
             if (too_often.heavy || too_often.weight >= SHARED_WEIGHT || free)
                 && repeats_elements(graph, ranges, node)
             {
-                demand(node.inputs[0]);
+                keep(graph, producers, node.inputs[0], SHARED_WEIGHT - 1, realized, costs);
             }
         }
         OpClass::Source
@@ -165,6 +172,53 @@ fn demand_operands(
         | OpClass::Concat
         | OpClass::Reduction(_) => {}
     }
+}
+
+/// Has a value computed once: it gets a buffer, or the bytes do that it is made of by at most so many operations, which are a
+/// quarter of what it would take.
+fn keep(
+    graph: &Graph,
+    producers: &[Option<usize>],
+    value: ValueId,
+    most: usize,
+    realized: &mut SecondaryMap<ValueId, bool>,
+    costs: &mut SecondaryMap<ValueId, Cost>,
+) {
+    let (kept, widening) = widened_bytes(graph, producers, value, most).unwrap_or((value, Vec::new()));
+    if producers[kept.index()].is_some() {
+        realized[kept] = true;
+    }
+    costs[kept] = Cost::default();
+    for (before, own) in widening.into_iter().rev().enumerate() {
+        costs[own] = Cost { weight: before + 1, growth: costs[own].growth, ..Cost::default() };
+    }
+}
+
+fn is_byte(graph: &Graph, value: ValueId) -> bool {
+    matches!(graph.ty(value).dtype, DType::U8 | DType::I8 | DType::Bool)
+}
+
+/// The bytes that a value is made of, and what is made of them on the way, last first: conversions, and what is done with one number.
+fn widened_bytes(
+    graph: &Graph,
+    producers: &[Option<usize>],
+    value: ValueId,
+    most: usize,
+) -> Option<(ValueId, Vec<ValueId>)> {
+    let maker = |value: ValueId| producers[value.index()].map(|position| &graph.nodes[position]);
+    let (mut own, mut widening) = (value, Vec::new());
+    while !is_byte(graph, own) && widening.len() < most {
+        let node = maker(own)?;
+        let is_scaled = matches!(node.op, Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul))
+            && maker(node.inputs[1]).is_some_and(|maker| matches!(maker.op, Op::Full(_)));
+        if node.op != Op::Cast && !is_scaled {
+            return None;
+        }
+        widening.push(own);
+        own = node.inputs[0];
+    }
+    let is_constant = maker(own).is_some_and(|maker| matches!(maker.op, Op::Constant(_)));
+    (is_byte(graph, own) && !widening.is_empty() && !is_constant).then_some((own, widening))
 }
 
 /// How many times longer coordinates become through a node and what is behind its operands.

@@ -1,6 +1,7 @@
 //! Passes over the core graph, each a function from graph to graph.
 
 pub mod bounds;
+mod byte_functions;
 mod byte_products;
 mod constant_graph;
 mod conv_as_gemm;
@@ -34,6 +35,7 @@ mod uniform_constants;
 mod unroll_recurrent;
 mod widen;
 
+pub use byte_functions::byte_functions;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::constant_graph;

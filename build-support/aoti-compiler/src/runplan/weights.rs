@@ -104,6 +104,10 @@ pub(crate) fn expanded_bytes(form: &Expansion) -> u64 {
         Expansion::Winograd { channels, in_channels } => {
             pack::packed_product_bytes(*in_channels, *channels, 4).and_then(|bytes| bytes.checked_mul(16))
         }
+        Expansion::WinogradBytes { channels, in_channels } => {
+            let point = pack::packed_product_bytes(in_channels / 2, *channels, 4);
+            point.and_then(|bytes| bytes.checked_mul(16)?.checked_add(64))
+        }
         Expansion::Panels { groups, channels, in_channels, taps } => in_channels
             .checked_mul(*taps)
             .and_then(|k| pack::packed_product_bytes(k, channels / (*groups).max(1), 4))

@@ -42,19 +42,22 @@ pub struct CpuLevel {
     pub vector_bytes: i64,
     /// Whether some of its processors multiply tiles of matrices; code asks the one that runs it.
     pub may_have_units: bool,
+    /// Whether some of its processors have no instruction for words of bytes, and multiply numbers of 16 bits at once (`bytes.h`); code
+    /// asks the one that runs it.
+    pub may_split_words: bool,
 }
 
-/// Names, bytes of a vector register, and whether processors may have matrix units.
-const LEVELS: &[(&str, i64, bool)] = &[
-    ("x86-64", 16, false),
-    ("x86-64-v3", 32, false),
-    ("x86-64-v4", 64, true),
-    ("native", 32, true),
-    ("neon", 16, false),
-    ("rv64gc", 16, false),
-    ("rv64gcv", 16, false),
-    ("simd128", 16, false),
-    ("relaxed-simd", 16, false),
+/// Names, bytes of a vector register, whether processors may have matrix units, and whether they may split words of bytes.
+const LEVELS: &[(&str, i64, bool, bool)] = &[
+    ("x86-64", 16, false, true),
+    ("x86-64-v3", 32, false, true),
+    ("x86-64-v4", 64, true, true),
+    ("native", 32, true, true),
+    ("neon", 16, false, false),
+    ("rv64gc", 16, false, false),
+    ("rv64gcv", 16, false, false),
+    ("simd128", 16, false, false),
+    ("relaxed-simd", 16, false, false),
 ];
 
 /// Bytes of a vector register of a level that is in no table.
@@ -128,6 +131,11 @@ impl CpuTarget {
         self.levels.iter().any(|level| level.may_have_units)
     }
 
+    /// Whether processors of some level may split words of bytes.
+    pub fn may_split_words(&self) -> bool {
+        self.levels.iter().any(|level| level.may_split_words)
+    }
+
     /// Bytes of the widest vector of any level.
     pub fn vector_bytes(&self) -> i64 {
         self.levels.iter().map(|level| level.vector_bytes).max().unwrap_or(TYPICAL_VECTOR_BYTES)
@@ -139,7 +147,8 @@ impl CpuLevel {
         let known = LEVELS.iter().find(|level| level.0 == name);
         let vector_bytes = known.map_or(TYPICAL_VECTOR_BYTES, |level| level.1);
         let may_have_units = known.is_some_and(|level| level.2);
-        CpuLevel { name: name.to_owned(), vector_bytes, may_have_units }
+        let may_split_words = known.is_some_and(|level| level.3);
+        CpuLevel { name: name.to_owned(), vector_bytes, may_have_units, may_split_words }
     }
 }
 
@@ -154,6 +163,8 @@ mod tests {
         assert_eq!(CpuTarget::new(&["native"]).levels[0].name, "native");
         assert!(CpuTarget::new(&["x86-64", "x86-64-v4"]).may_have_units());
         assert!(!CpuTarget::new(&["x86-64", "x86-64-v3"]).may_have_units());
+        assert!(CpuTarget::new(&["x86-64-v3", "x86-64-v4"]).may_split_words());
+        assert!(!CpuTarget::new(&["neon"]).may_split_words());
     }
 
     #[test]

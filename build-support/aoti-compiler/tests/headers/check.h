@@ -61,20 +61,21 @@ struct Collected {
   }
   // Lanes that are `step` results apart.
   template <int W, class V> void put_apart(aoti::Full<W>, int64_t at, int64_t step, V v) {
-    for (int i = 0; i < W; ++i) put_lanes(1, at + i * step, aoti::Vec<float, 1>{aoti::lane(v, i)});
+    for (int i = 0; i < W; ++i) put_one(at + i * step, check_value(aoti::lane(v, i)));
   }
   template <int W, class V> void put_apart(aoti::Tail<W> lanes, int64_t at, int64_t step, V v) {
-    for (int i = 0; i < lanes.n; ++i) put_lanes(1, at + i * step, aoti::Vec<float, 1>{aoti::lane(v, i)});
+    for (int i = 0; i < lanes.n; ++i) put_one(at + i * step, check_value(aoti::lane(v, i)));
+  }
+  void put_one(int64_t at, double v) {
+    if (at < 0 || at >= n) {
+      printf("written outside the result\n");
+      exit(1);
+    }
+    value[at] = v;
+    ++times[at];
   }
   template <class V> void put_lanes(int count, int64_t at, V v) {
-    for (int i = 0; i < count; ++i) {
-      if (at < 0 || at + i >= n) {
-        printf("written outside the result\n");
-        exit(1);
-      }
-      value[at + i] = check_value(aoti::lane(v, i));
-      ++times[at + i];
-    }
+    for (int i = 0; i < count; ++i) put_one(at < 0 ? -1 : at + i, check_value(aoti::lane(v, i)));
   }
 };
 static int check_failures = 0, check_cases = 0;

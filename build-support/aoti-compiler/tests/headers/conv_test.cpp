@@ -3,7 +3,8 @@
 #include "aoti/contract_any.h"
 #include "aoti/depthwise.h"
 #include "aoti/depthwise_pixels.h"
-#include "aoti/winograd.h"
+#include "aoti/expand.h"
+#include "aoti/winograd_bytes.h"
 #include "check.h"
 
 using namespace aoti;
@@ -125,6 +126,57 @@ static void check_winograd(const ConvShape &s, const f32 *last, const f32 *x, co
     });
     compare(i == 0 ? "winograd of channels" : "winograd", s, c, x, w);
   }
+}
+
+// Of bytes, which are exact: random ones, or those of the largest sums. `words` of four channels of the input.
+static void check_winograd_bytes(i64 batch, i64 words, i64 out_channels, i64 height, i64 width, bool largest) {
+  using detail::kFormHead;
+  const i64 ic = 4 * words, pixels = height * width;
+  const ConvShape s{batch, ic, out_channels, 1, {1, height + 2, width + 2}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0},
+                    {1, height, width}};
+  Guarded<u8> x(batch * s.in[1] * s.in[2] * ic);
+  Guarded<int8_t> w(round_up(out_channels, kPanel) * ic * 9, true);
+  Guarded<i32> forms(kFormHead + 16 * round_up(out_channels, kPanel) * ic / 2, true);
+  for (i64 i = 0; i < x.n; ++i) x.data[i] = largest ? 255 : u8(check_random(0, 255));
+  // [panel][tap][word][column][channel of the word]
+  const auto of_word = [&](i64 channel, i64 tap, i64 k) {
+    return (((channel / kPanel * 9 + tap) * words + k / 4) * kPanel + channel % kPanel) * 4 + k % 4;
+  };
+  memset(w.data, 0, size_t(w.n));
+  for (i64 channel = 0; channel < out_channels; ++channel)
+    for (i64 i = 0; i < 9 * ic; ++i)
+      w.data[of_word(channel, i / ic, i % ic)] = largest ? -128 : int8_t(check_random(0, 255) - 128);
+  const int64_t sizes[] = {out_channels, ic};
+  expand_winograd_bytes((const f32 *)w.data, (f32 *)forms.data, sizes);
+  // The form that this machine makes, and each of both.
+  for (int form = 0; form < 3; ++form) {
+    if (form > 0) forms.data[0] = form;
+    if (form == detail::kWordsThemselves) memcpy(forms.data + kFormHead, w.data, size_t(w.n));
+    if (form == detail::kWordPoints)
+      word_points(w.data, (int16_t *)(forms.data + kFormHead), ceil_div(out_channels, kPanel), words);
+    Collected c(batch * out_channels * pixels);
+    split(conv_winograd_bytes_units(s, forms.data), [&](i64 u0, i64 u1) {
+      Guarded<char> scratch(conv_winograd_bytes_scratch_bytes(s), true);
+      conv_winograd_bytes(s, u0, u1, x.data, forms.data, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+        c.put_apart(lanes, (n * out_channels + channel) * pixels + pixel, pixels, v);
+      });
+    });
+    ++check_cases;
+    for (i64 i = 0; i < c.n; ++i) {
+      const i64 n = i / (out_channels * pixels), channel = i / pixels % out_channels, h = i % pixels / width, v = i % width;
+      i64 want = 0;
+      for (i64 tap = 0; tap < 9; ++tap)
+        for (i64 k = 0; k < ic; ++k)
+          want += x.data[((n * s.in[1] + h + tap / 3) * s.in[2] + v + tap % 3) * ic + k] * w.data[of_word(channel, tap, k)];
+      if (!check_same(c, i, double(want))) return fail("winograd of bytes", s, c, i, double(want));
+    }
+  }
+}
+static void check_winograd_bytes() {
+  check_winograd_bytes(1, 1, 1, 1, 1, false), check_winograd_bytes(1, 3, 40, 5, 7, false);
+  check_winograd_bytes(2, 9, 70, 8, 8, false), check_winograd_bytes(1, 16, 130, 7, 7, false);
+  check_winograd_bytes(3, 7, 33, 1, 30, false), check_winograd_bytes(1, 8, 24, 19, 23, false);
+  check_winograd_bytes(1, 32, 16, 4, 5, true), check_winograd_bytes(1, 456, 3, 3, 2, true);
 }
 
 // With channels last in the output, and first or last in the input, of which this is known.
@@ -367,6 +419,7 @@ int main() {
   far.stride[1] = 1, far.stride[2] = 1500, check_transposed<f32, kLanes, f32>(far, 0);
   check_transposed<f32, kLanes, f32>(shape(1, 2, 3, 1, 9, 700, 2, 4, 2, 1, 1, 1), 0);
   check_random_shapes();
+  check_winograd_bytes();
   check_long_sums(shape(1, 5000, 9, 1, 5, 6, 3, 3, 1, 1, 0, 0));
   check_long_sums(shape(1, 40000, 3, 1, 5, 8, 1, 1, 1, 1, 0, 0));
   return check_end();

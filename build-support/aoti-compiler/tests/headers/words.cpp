@@ -20,13 +20,21 @@ static i32 sum_of(i64 k, i64 row, i64 column, const u8 *left, i64 row_bytes) {
   return i32(sum);
 }
 
+// A tile of a product whose words are `step` apart, of rows that are split where that is what its kernel reads.
+template <bool Fast, int Rows, int Vectors>
+static void product_tile(i64 k, const i32 *left, i64 row, i64 step, const i32 *right, i32 *tile) {
+  static i32 split[kMainRows * (2 * (kMost + kSplitWords) + 64)];
+  if (Fast) return fast_word_kernel<Rows, 1, Vectors>(k, left, row, step, right, kPanel, 0, tile);
+  const Matrix<i32> rows = split_rows(Matrix<i32>{left, row, step}, Rows, k, split);
+  word_kernel<Rows, 1, Vectors>(k, rows.data, rows.row_stride, right, kPanel, 0, tile);
+}
+
 template <bool Fast, int Rows, int Vectors> static void check_tile(i64 k) {
   // Operands begin anywhere.
   const u8 *left = left_bytes + 1;
   alignas(64) i32 tile[Rows * kPanel];
   const i64 row_words = kMost;
-  (Fast ? fast_word_kernel<Rows, 1, Vectors> : word_kernel<Rows, 1, Vectors>)(
-      k, (const i32 *)left, row_words, 1, (const i32 *)right_bytes, kPanel, 0, tile);
+  product_tile<Fast, Rows, Vectors>(k, (const i32 *)left, row_words, 1, (const i32 *)right_bytes, tile);
   for (i64 r = 0; r < Rows; ++r)
     for (i64 c = 0; c < Vectors * kLanes; ++c) {
       const i32 want = sum_of(k, r, c, left, row_words * 4);
@@ -55,10 +63,8 @@ template <bool Fast, int Rows, int Vectors> static void check_tile(i64 k) {
   for (i64 i = 0; i < k; ++i)
     for (i64 j = 0; j < 2 * kPanel * 4; ++j)
       spread[2 * i * kPanel * 4 + j] = j < kPanel * 4 ? right_bytes[i * kPanel * 4 + j] : 0;
-  (Fast ? fast_word_kernel<Rows, 1, Vectors> : word_kernel<Rows, 1, Vectors>)(
-      k, (const i32 *)left, row_words, 2, (const i32 *)right_bytes, kPanel, 0, tile);
-  (Fast ? fast_word_kernel<Rows, 1, Vectors> : word_kernel<Rows, 1, Vectors>)(
-      2 * k, (const i32 *)left, row_words, 1, (const i32 *)spread, kPanel, 0, apart);
+  product_tile<Fast, Rows, Vectors>(k, (const i32 *)left, row_words, 2, (const i32 *)right_bytes, tile);
+  product_tile<Fast, Rows, Vectors>(2 * k, (const i32 *)left, row_words, 1, (const i32 *)spread, apart);
   for (i64 r = 0; r < Rows; ++r)
     for (i64 c = 0; c < Vectors * kLanes; ++c)
       if (tile[r * kPanel + c] != apart[r * kPanel + c])

@@ -6,6 +6,7 @@
 /// The numbers that the compiler counts with, and the headers that define them.
 const USED: &[(&str, &str)] = &[
     ("attention.h", "kAttentionRows"),
+    ("bytes.h", "kSplitWords"),
     ("conv.h", "kMaxTaps"),
     ("depthwise_pixels.h", "kDepthwiseTaps"),
     ("gemm.h", "kBlockBytes"),
@@ -55,6 +56,8 @@ const USED: &[(&str, &str)] = &[
     ("tile.h", "kPanelBytes"),
     ("winograd.h", "kWinogradPoints"),
     ("winograd.h", "kWinogradTiles"),
+    ("winograd_bytes.h", "kPairRows"),
+    ("winograd_bytes.h", "kWinogradByteTiles"),
 ];
 
 /// The name of a number in Rust: `kMainRows` is `MAIN_ROWS`.

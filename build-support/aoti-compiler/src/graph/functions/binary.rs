@@ -135,6 +135,28 @@ table! {
 }
 
 impl BinaryOp {
+    /// Whether an element takes much longer than an addition.
+    pub fn takes_long(self) -> bool {
+        match self {
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Maximum
+            | BinaryOp::Minimum
+            | BinaryOp::Fmax
+            | BinaryOp::Fmin
+            | BinaryOp::Compare(_) => false,
+            BinaryOp::FloorDiv
+            | BinaryOp::TruncDiv
+            | BinaryOp::Remainder
+            | BinaryOp::Fmod
+            | BinaryOp::Pow
+            | BinaryOp::Special(_) => true,
+            BinaryOp::Int(op) => matches!(op, IntBinary::Gcd | IntBinary::Philox),
+            BinaryOp::Float(op) => !matches!(op, FloatBinary::Div | FloatBinary::CopySign),
+        }
+    }
+
     /// The element type of the result.
     pub fn result(self, operands: DType) -> DType {
         match self {

@@ -174,6 +174,21 @@ table! {
 }
 
 impl UnaryOp {
+    /// Whether an element takes much longer than an addition.
+    pub fn takes_long(self) -> bool {
+        match self {
+            UnaryOp::Abs
+            | UnaryOp::Neg
+            | UnaryOp::Sign
+            | UnaryOp::Not
+            | UnaryOp::Round(_)
+            | UnaryOp::Test(_)
+            | UnaryOp::Bits(_) => false,
+            UnaryOp::Float(op) => !matches!(op, FloatUnary::Sqrt | FloatUnary::Reciprocal),
+            UnaryOp::Special(_) => true,
+        }
+    }
+
     /// The element type of the result.
     pub fn result(self, operand: DType) -> DType {
         match self {

@@ -14,6 +14,7 @@ mod transposed;
 mod transposed_any;
 pub(crate) mod windows;
 mod winograd;
+mod winograd_bytes;
 
 pub(super) use orders::on_processor;
 
@@ -41,6 +42,7 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &depthwise::DEPTHWISE,
     &tiled::TILED,
     &winograd::WINOGRAD,
+    &winograd_bytes::WINOGRAD_BYTES,
 ];
 
 /// What an algorithm for convolutions does.
@@ -165,6 +167,14 @@ impl<'a> Site<'a> {
         let is_of_bytes =
             self.conv.dtype == DType::I32 && self.program.buffers[self.conv.input].dtype == DType::U8;
         self.is_on_processor() && is_of_bytes && self.conv.input_channels == Channels::Last
+    }
+
+    /// Whether a processor that runs this may split words of bytes into numbers of 16 bits, as it has no instruction for them.
+    fn may_split_words(&self) -> bool {
+        match self.target {
+            Target::Cpu(target) => target.may_split_words(),
+            Target::Gpu(_) => false,
+        }
     }
 
     /// The sizes in words.

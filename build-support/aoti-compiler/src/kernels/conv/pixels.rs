@@ -75,7 +75,7 @@ fn or_open(size: &Expr) -> i64 {
 
 /// What its tiles follow from: more than one whole group of channels are as good as one, and lines matter where channels are left over.
 /// So convolutions that differ in sizes have one text, and are compiled once.
-fn known(site: &Site, shape: &ConvShape) -> String {
+pub(super) fn known(site: &Site, shape: &ConvShape) -> String {
     let channels = or_open(&shape.out_channels.floor_div(&Expr::int(shape.groups.max(1))));
     let rest = channels % GROUP;
     let line = if channels > 0 && rest == 0 { 0 } else { or_open(&pixel_line(shape, site.order())) };

@@ -68,26 +68,33 @@ fn calls(site: &Site, scratch: &Scratch) -> Calls {
 
 /// Weights of 3 x 3 taps that meet the pixels of images one by one, of convolutions that [`may_round`].
 fn winograd_panels(shape: &ConvShape) -> Option<Form> {
+    let fits = is_of_three_taps(shape);
+    let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)?);
+    fits.then_some(Form::Expanded(Expansion::Winograd { channels, in_channels }))
+}
+
+/// Whether 3 x 3 taps meet the pixels of images one by one.
+pub(super) fn is_of_three_taps(shape: &ConvShape) -> bool {
     let sizes =
         |of: &[Expr; 3], wanted: [i64; 3]| of.iter().zip(wanted).all(|(size, wanted)| size.is(wanted));
     let is_plain = shape.stride == [1; 3] && shape.dilation == [1; 3] && shape.padding[0] == 0;
-    let fits = is_plain && sizes(&shape.kernel, [1, 3, 3]) && shape.input[0].is(1);
-    let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)?);
-    fits.then_some(Form::Expanded(Expansion::Winograd { channels, in_channels }))
+    is_plain && sizes(&shape.kernel, [1, 3, 3]) && shape.input[0].is(1)
+}
+
+/// As how many tiles some count that are multiplied by rows of registers, of which the last ones count as `least` at least.
+pub(super) fn whole_tiles(tiles: f64, rows: f64, least: f64) -> f64 {
+    let rest = tiles % rows;
+    tiles - rest + if rest > 0.0 { rest.max(least) } else { 0.0 }
 }
 
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
 /// are first, elements that are read or written across that order. Tiles are multiplied by rows of registers, and those of one
 /// image are where the batch is not known, because it may be the only one.
 fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: WorkKind, empty: f64) -> Cost {
-    let whole = |tiles: f64| {
-        let rest = tiles % WINOGRAD_ROWS;
-        tiles - rest + if rest > 0.0 { rest.max(WINOGRAD_LEAST_ROWS) } else { 0.0 }
-    };
     let image: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
     let batch = typical(&shape.batch);
     let images = if shape.batch.as_int().is_some() { 1.0 } else { batch };
-    let tiles = whole(image * batch / images) * images;
+    let tiles = whole_tiles(image * batch / images, WINOGRAD_ROWS, WINOGRAD_LEAST_ROWS) * images;
     let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
     let turned = |channels: Channels| f64::from(u8::from(channels == Channels::First)) * TURNED;
     Cost::of(WorkKind::VectorFma, 16.0 * tiles * ins * outs * empty + WINOGRAD_CODE * images)

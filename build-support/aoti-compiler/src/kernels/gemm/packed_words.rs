@@ -1,13 +1,16 @@
 //! As [`super::packed`], of numbers of one byte: unsigned ones times signed weights, of which four that are neighbours along the
 //! depth make a word.
 
-use super::{Code, PART, Product, Site, Tiling, most_rows_parameter, packed, size};
+use super::{BLOCK_BYTES, Code, LINE, PART, Product, Site, TILE_ROWS, Tiling, most_rows_parameter, size};
+use crate::constants::SPLIT_WORDS;
 use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
-use crate::kernels::{self, Algorithm, Call, Packing};
+use crate::kernels::scratch::{aligned, round_up};
+use crate::kernels::{self, Algorithm, Call, Packing, Scratch};
 use crate::loops::Storage;
+use crate::symbolic::Expr;
 use crate::target::Target;
-use crate::target::templates::{WORD, are_words};
+use crate::target::templates::{WORD, are_words, in_words};
 
 pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
     word: "gemm.packed-words",
@@ -18,7 +21,7 @@ pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
         applies: is_of_words,
         cost: |site| Cost::of(WorkKind::VectorFma, site.multiply_adds() / WORD as f64),
         weights: |site| product_words(site).map(Into::into),
-        scratch: |site| packed::scratch(site.sizes[0], site.sizes[2], 1, site.target),
+        scratch: split_rows,
         tiling: Tiling::Registers,
         widens: true,
         library: None,
@@ -29,6 +32,16 @@ pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
         gpus: None,
     }),
 };
+
+/// A block of rows of the left operand, whose words are split: as many rows as a copied block of as many bytes has
+/// (`gemm_packed_scratch_bytes` of `gemm.h`).
+fn split_rows(site: &Site) -> Scratch {
+    let [m, _, k] = site.sizes;
+    let rows = Expr::int(BLOCK_BYTES).floor_div(&k.maximum(&Expr::int(1)));
+    let stride = &round_up(&in_words(k), SPLIT_WORDS) * 2 + LINE / 4;
+    let block = &(&m.minimum(&rows.maximum(&Expr::int(TILE_ROWS))) * &stride) * 4;
+    Scratch::of_worker(aligned(&block, site.target))
+}
 
 /// Whether a product is one of words.
 pub(super) fn is_of_words(site: &Site) -> bool {
