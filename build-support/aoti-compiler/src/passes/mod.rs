@@ -1,5 +1,6 @@
 //! Passes over the core graph, each a function from graph to graph.
 
+mod align_weights;
 pub mod bounds;
 mod byte_products;
 mod constant_graph;
@@ -34,6 +35,7 @@ mod uniform_constants;
 mod unroll_recurrent;
 mod widen;
 
+pub use align_weights::align_weights;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};

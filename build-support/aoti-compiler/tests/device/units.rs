@@ -2,7 +2,7 @@
 //! fragments, and that compilers print the instructions.
 
 use super::compilers::{ALONE, CLANG};
-use super::emulated::{MACHINES, NVIDIA, emulated};
+use super::emulated::{GFX12, MACHINES, NVIDIA, emulated};
 use super::{compiled_text, convolutions, drawn, is_installed, kernels, manifest, run, scratch, source};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -49,6 +49,14 @@ fn drawn_attention_agrees_with_the_evaluator() {
         let bundle = compiled_text("drawn", text.clone(), "sm_90a");
         assert_eq!(kernels(&bundle).matches("AOTI_KERNEL_END").count(), EACH, "each is one kernel");
         emulated("drawn", &text, MACHINES[part % MACHINES.len()]);
+    }
+}
+
+/// Few columns, and rows that begin anywhere: of weights, and of operands that are worth a copy.
+#[test]
+fn thin_and_uneven_products_agree_with_the_evaluator() {
+    for machine in [NVIDIA, GFX12] {
+        emulated("thin", &source("thin"), machine);
     }
 }
 
