@@ -8,6 +8,7 @@ use crate::kernels::mapping::{GpuMapping, IndexWidth, Meeting, Scattering};
 use crate::loops::scatter::{PartOf, Scatter};
 use crate::loops::{Effect, Nest, Program};
 use crate::symbolic::{Expr, NoRanges, Ranges};
+use crate::target::GpuTarget;
 use std::collections::BTreeMap;
 
 /// Updates up to which a thread for each column does them in order, as one launch costs less than several.
@@ -17,6 +18,14 @@ const RANKED: i64 = 4096;
 /// Sums that a block has of its own at most, and updates from which on it pays.
 const BINS: i64 = 4096;
 const MANY: i64 = 1 << 12;
+/// Updates and destinations up to which a block adds up a column of them by itself (`kOwnUpdates` of each thread), and columns up to
+/// which all blocks run at a time.
+const OWN_UPDATES: i64 = constants::OWN_UPDATES * Scattering::COLUMN_THREADS;
+const OWN_COLUMNS: i64 = 128;
+/// Bytes of a sum of fixed point and its exponent.
+const FIXED_BYTES: i64 = 12;
+/// Shared memory that is left to what kernels declare.
+const KEPT_FREE: i64 = 1024;
 /// Columns up to which it costs less to add each of them by itself than to sort updates, and elements up to which it does in
 /// any case, as that takes fewer launches.
 const NARROW_ROWS: i64 = 4;
@@ -41,19 +50,35 @@ pub(super) fn map(
     program: &Program,
     nest: &Nest,
     index: IndexWidth,
-    ranges: &dyn Ranges,
+    (ranges, target): (&dyn Ranges, &GpuTarget),
 ) -> Option<GpuMapping> {
     let own = Scatter::of(program, nest, ranges).filter(|_| nest.serial)?;
     let most = |size: &Expr| size.interval(ranges).max;
     let (updates, slots) = (most(&own.count(nest)), most(&own.slots()));
-    let by = meeting(&own, updates, slots, most(&own.width(nest)));
+    let columns = most(&own.width(nest));
+    let by = if has_own_columns(&own, [updates, slots, columns], target) {
+        Meeting::Columns
+    } else {
+        meeting(&own, updates, slots, columns)
+    };
     let in_order = matches!(by, Meeting::Last | Meeting::Ranked | Meeting::Sorted) && updates <= FEW;
     let words = if updates.max(slots) <= NARROW { IndexWidth::Narrow } else { IndexWidth::Wide };
     let lanes = match by {
-        Meeting::Atomics | Meeting::Bins(_) | Meeting::Fixed => 1,
+        Meeting::Atomics | Meeting::Bins(_) | Meeting::Fixed | Meeting::Columns => 1,
         Meeting::Last | Meeting::Ranked | Meeting::Sorted => lanes(nest, &own),
     };
     (!in_order).then_some(GpuMapping::Scatter(Scattering { by, lanes, words, index }))
+}
+
+/// Whether sums may be those of integers of fixed point.
+fn may_be_fixed(own: &Scatter) -> bool {
+    own.combine == Combine::Add && own.dtype.compute() == DType::F32
+}
+
+/// Whether blocks have room for the sums of a column each, and all of them together are soon through.
+fn has_own_columns(own: &Scatter, [updates, slots, columns]: [i64; 3], target: &GpuTarget) -> bool {
+    let is_small = updates > FEW && updates <= OWN_UPDATES && slots <= OWN_UPDATES && columns <= OWN_COLUMNS;
+    may_be_fixed(own) && is_small && slots * FIXED_BYTES + KEPT_FREE <= target.max_shared_bytes
 }
 
 fn meeting(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting {
@@ -66,7 +91,7 @@ fn meeting(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting {
     let has_bins = own.combine == Combine::Add
         && own.columns.is_empty()
         && matches!(own.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
-    let may_be_fixed = own.combine == Combine::Add && own.dtype.compute() == DType::F32;
+    let may_be_fixed = may_be_fixed(own);
     let is_cheap = columns <= NARROW_ROWS || updates.saturating_mul(columns) <= FEW_ELEMENTS;
     match (is_exact, has_bins) {
         (true, true) if slots <= BINS && updates >= MANY => Meeting::Bins(slots),
@@ -146,6 +171,10 @@ impl Plan {
             // A thread has several updates, as each block adds up what all have.
             Meeting::Bins(_) => vec![Launch::of(&self.updates, threads * 4, threads, BIN_BLOCKS)],
             Meeting::Fixed => vec![each(&all); 4],
+            Meeting::Columns => {
+                let launch = Launch::of(&self.columns, 1, self.mapping.threads(), MAX_BLOCKS);
+                vec![Launch { shared: &self.slots * FIXED_BYTES, ..launch }]
+            }
             Meeting::Last => vec![each(&self.updates), each(&self.updates), each(&all)],
             Meeting::Ranked => {
                 let ranked = Launch::of(&self.updates, RANKED_AT_ONCE, threads, MAX_BLOCKS);
@@ -210,8 +239,8 @@ impl Plan {
 
     fn scratch(&self) -> Option<Expr> {
         match self.mapping.by {
-            Meeting::Atomics | Meeting::Bins(_) => None,
-            Meeting::Fixed => Some(&(&self.slots * &self.columns) * 12),
+            Meeting::Atomics | Meeting::Bins(_) | Meeting::Columns => None,
+            Meeting::Fixed => Some(&(&self.slots * &self.columns) * FIXED_BYTES),
             Meeting::Last => Some(&self.slots * self.word()),
             Meeting::Ranked | Meeting::Sorted => Some(self.places().1),
         }

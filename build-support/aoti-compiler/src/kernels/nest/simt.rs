@@ -77,7 +77,7 @@ pub(in crate::kernels) fn map(
     let other = (own.is_none() || teams.rows == Rows::Shared).then_some(teams);
     let all = own.into_iter().chain(other);
     let teams = all.map(|teams| GpuMapping::Teams(Teams { index, ..teams }));
-    scatter::map(program, nest, index, ranges).into_iter().chain(teams).collect()
+    scatter::map(program, nest, index, (ranges, target)).into_iter().chain(teams).collect()
 }
 
 /// How teams are launched, with what rows take that stay inside the kernel.

@@ -155,6 +155,12 @@ fn updates_of_a_scatter_meet_as_their_type_allows() {
     };
     assert_eq!(found("f32", 100, 100_000, "add"), Some((Meeting::Sorted, 4)));
     assert_eq!(found("f32", 100, 10_000, "add"), Some((Meeting::Fixed, 1)));
+    assert_eq!(found("f32", 100, 1000, "add"), Some((Meeting::Columns, 1)));
+    assert_eq!(
+        found("f32", 40_000, 1000, "add"),
+        Some((Meeting::Ranked, 4)),
+        "a block has no room for so many sums"
+    );
     assert_eq!(found("f64", 100, 10_000, "add"), Some((Meeting::Sorted, 2)));
     assert_eq!(found("f16", 100, 1000, "mul"), Some((Meeting::Ranked, 8)));
     assert_eq!(found("f32", 100, 10_000, "max"), Some((Meeting::Atomics, 1)));
