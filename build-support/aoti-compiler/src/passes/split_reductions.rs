@@ -29,6 +29,9 @@ const CLOSE: i64 = 4;
 /// How many times shorter sums across rows are that are split although something else reads what they add up.
 const CROSSWISE: i64 = 16;
 
+/// Results that are no groups of something.
+const FEW_RESULTS: i64 = 16;
+
 /// How many times longer parts are that all threads of a block add up.
 const FEW_PART: i64 = 16;
 
@@ -287,7 +290,9 @@ fn first_apart(
     let parts = sizes[first];
     let rest = sizes[first + 1..=last].iter().try_fold(1, |all: i64, size| all.checked_mul(*size))?;
     let units = results.checked_mul(parts)?;
-    let keeps_busy = (splits.rows / 16..=splits.rows * 4).contains(&units);
+    // A sum of nearly everything is in order as it is: more parts than these share the device more evenly.
+    let least = if results < FEW_RESULTS { splits.rows / 4 } else { splits.rows / 16 };
+    let keeps_busy = (least..=splits.rows * 4).contains(&units);
     let shape = [&sizes[..first], &[parts, rest], &sizes[last + 1..]].concat();
     (parts > 1 && keeps_busy && rest >= splits.part).then(|| (shape, vec![first, first + 1], parts))
 }
