@@ -83,6 +83,9 @@ pub(crate) const PIECE_PLACES: i64 = 4;
 /// `kScanned` of `gpu/scan.h`.
 pub(crate) const SCANNED: i64 = 4;
 
+/// `kOwnUpdates` of `gpu/scatter.h`.
+pub(crate) const OWN_UPDATES: i64 = 4;
+
 /// `kRanked` of `gpu/scatter.h`.
 pub(crate) const RANKED: i64 = 32;
 

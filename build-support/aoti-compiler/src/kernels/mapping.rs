@@ -124,6 +124,8 @@ pub enum Meeting {
     Bins(i64),
     /// By atomic operations on sums of fixed point, whose order makes no difference.
     Fixed,
+    /// The same in the shared memory of a block, which has a column.
+    Columns,
     /// The last one is found first.
     Last,
     /// They are side by side once each has counted those before it.
@@ -135,6 +137,21 @@ pub enum Meeting {
 impl Scattering {
     /// Threads of a block (`kKeySorters` and `kRanked * kRankers` of `gpu/scatter.h`).
     pub const THREADS: i64 = 256;
+    /// Those of a block that has all updates of a column.
+    pub const COLUMN_THREADS: i64 = 1024;
+
+    /// Threads of a block.
+    pub fn threads(&self) -> i64 {
+        match self.by {
+            Meeting::Columns => Scattering::COLUMN_THREADS,
+            Meeting::Atomics
+            | Meeting::Bins(_)
+            | Meeting::Fixed
+            | Meeting::Last
+            | Meeting::Ranked
+            | Meeting::Sorted => Scattering::THREADS,
+        }
+    }
 }
 
 /// The part of a contraction that a block computes at a time; of attention, queries and the keys it looks at at a time.
@@ -220,7 +237,7 @@ impl GpuMapping {
         match self {
             GpuMapping::Teams(teams) => teams.threads(),
             GpuMapping::Tiles(tile) => tile.threads,
-            GpuMapping::Scatter(_) => Scattering::THREADS,
+            GpuMapping::Scatter(own) => own.threads(),
             GpuMapping::Template { threads, .. } => *threads,
         }
     }

@@ -14,6 +14,7 @@ mod layout_regions;
 mod nodes;
 mod realize;
 mod sorting;
+mod whole_rows;
 mod widening;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};

@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::expand::Expander;
+use super::whole_rows::Effort;
 use super::widening::{is_widening, widens_right};
 use crate::fourier::Fourier;
 use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, Recurrent, ReduceOp, Routine, ValueId};
@@ -186,6 +187,9 @@ impl<'a> Scope<'a> {
             None => self.matrix_operand(node.inputs[0], false),
         };
         let b = self.matrix_operand(node.inputs[1], widens_right(self.graph, node, self.target));
+        let effort = Effort::of(&ty.shape[..rank - 2], [&ty.shape[rank - 2], &ty.shape[rank - 1], &depth]);
+        let a = self.whole_operand(node.inputs[0], a, (effort, 0));
+        let b = self.whole_operand(node.inputs[1], b, (effort, 1));
         let axes = axes_over(&ty.shape, 0);
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);

@@ -1,5 +1,6 @@
 //! Passes over the core graph, each a function from graph to graph.
 
+mod align_weights;
 pub mod bounds;
 mod byte_functions;
 mod byte_products;
@@ -35,6 +36,7 @@ mod uniform_constants;
 mod unroll_recurrent;
 mod widen;
 
+pub use align_weights::align_weights;
 pub use byte_functions::byte_functions;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;

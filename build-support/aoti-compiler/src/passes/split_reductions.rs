@@ -29,6 +29,12 @@ const CLOSE: i64 = 4;
 /// How many times shorter sums across rows are that are split although something else reads what they add up.
 const CROSSWISE: i64 = 16;
 
+/// Results that are no groups of something.
+const FEW_RESULTS: i64 = 16;
+
+/// How many times longer parts are that all threads of a block add up.
+const FEW_PART: i64 = 16;
+
 /// Splits long sums for a target.
 pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions) -> Graph {
     let splits = target.splits();
@@ -47,6 +53,9 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
                 }
                 // Rows stay near the threads that share one; of columns there is nothing to keep.
                 let long = splits.shared.map(|long| if sum.is_of_rows { long } else { long / CROSSWISE });
+                // A few long rows that lie across memory are not near.
+                let few = sum.by_first_axis && sum.results <= target.few_units();
+                let long = long.map(|long| if few { target.serial_elements() } else { long });
                 let apart = long.is_some_and(|long| sum.is_typical && sum.inner >= long);
                 (!is_shared || apart).then_some(sum)
             } else if node.op == Op::MatMul {
@@ -78,6 +87,8 @@ struct Sum {
     inner: i64,
     /// Whether neighbours in memory are added up.
     is_of_rows: bool,
+    /// Whether parts are those of the first of several axes, one each.
+    by_first_axis: bool,
     /// Whether it is split without a record.
     is_typical: bool,
     /// As many parts as keep the device busy, and as many as are long enough.
@@ -221,7 +232,8 @@ fn reduction(
 ) -> Option<Sum> {
     let ty = builder.ty(node.inputs[0]);
     let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
-    let (shape, axes) = joined(&sizes, axes)?;
+    let reduced = axes;
+    let (shape, axes) = joined(&sizes, reduced)?;
     let product = |of: &dyn Fn(usize) -> bool| -> Option<i64> {
         (0..shape.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(shape[axis]))
     };
@@ -232,9 +244,21 @@ fn reduction(
     }
     // Neighbouring results are one unit, where each is not one by itself.
     let by_row = axes.contains(&(shape.len() - 1));
-    let (own, wanted) = if by_row { (1, splits.rows) } else { (splits.chunk.min(results), splits.columns) };
+    let beside = product(&|axis| axes.last().is_some_and(|last| axis > *last))?;
+    let (own, wanted, part) = if by_row {
+        (1, splits.rows, splits.part)
+    } else if beside <= splits.few {
+        (beside, splits.rows, splits.part * FEW_PART)
+    } else {
+        (splits.chunk.min(results), splits.columns, splits.part)
+    };
     let units = results.checked_add(own - 1)? / own;
     let busy = wanted / units;
+    let is_typical = elements >= splits.elements && busy >= splits.fewest;
+    let long = inner.checked_mul(own)? / part;
+    let apart = if is_typical { first_apart(&sizes, reduced, results, splits) } else { None };
+    let by_first_axis = apart.is_some();
+    let (shape, axes, busy) = apart.unwrap_or((shape, axes, busy));
     Some(Sum {
         kind: Kind::Reduction(op),
         axes: axes.iter().map(|axis| (*axis, shape[*axis])).collect(),
@@ -243,10 +267,34 @@ fn reduction(
         results,
         inner,
         is_of_rows: by_row,
-        is_typical: elements >= splits.elements && busy >= splits.fewest,
+        by_first_axis,
+        is_typical,
         busy,
-        long: inner.checked_mul(own)? / splits.part,
+        long,
     })
+}
+
+/// Sizes and reduced axes where the first of neighbouring axes is one of its own, and that many parts: where it is a matter of layout
+/// which of them lies side by side in memory, such as the channels of a group of an image, threads then read side by side in either.
+/// None where these parts are too few or too many to keep the device busy.
+fn first_apart(
+    sizes: &[i64],
+    axes: &[usize],
+    results: i64,
+    splits: &SplitPolicy,
+) -> Option<(Vec<i64>, Vec<usize>, i64)> {
+    let (first, last) = (*axes.first()?, *axes.last()?);
+    if splits.few == 0 || axes.len() < 2 || last - first + 1 != axes.len() {
+        return None;
+    }
+    let parts = sizes[first];
+    let rest = sizes[first + 1..=last].iter().try_fold(1, |all: i64, size| all.checked_mul(*size))?;
+    let units = results.checked_mul(parts)?;
+    // A sum of nearly everything is in order as it is: more parts than these share the device more evenly.
+    let least = if results < FEW_RESULTS { splits.rows / 4 } else { splits.rows / 16 };
+    let keeps_busy = (least..=splits.rows * 4).contains(&units);
+    let shape = [&sizes[..first], &[parts, rest], &sizes[last + 1..]].concat();
+    (parts > 1 && keeps_busy && rest >= splits.part).then(|| (shape, vec![first, first + 1], parts))
 }
 
 /// Sizes and reduced axes where neighbours of these are one.
@@ -298,6 +346,7 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &SplitKPolicy) -> Option<Su
         results,
         inner: *depth,
         is_of_rows: true,
+        by_first_axis: false,
         is_typical: products >= splits.products && units < splits.enough,
         busy: splits.units / units,
         long: depth / splits.depth,

@@ -24,6 +24,7 @@ pub mod setting;
 mod tests;
 pub mod text;
 mod turn;
+mod turned_products;
 pub(crate) mod uses;
 mod verify;
 
@@ -206,6 +207,7 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decis
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
     joined_axes::join(program, target.joined_axes(), ranges);
+    turned_products::turn(program, target);
     share_launches(program, on, questions);
     row_cache::hold_rows(program, ranges, target, questions);
     explanations

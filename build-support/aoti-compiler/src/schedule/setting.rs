@@ -170,6 +170,7 @@ impl fmt::Display for Layout {
                 Meeting::Atomics => ", updates by atomic operations",
                 Meeting::Bins(_) => ", updates by atomic operations in shared memory",
                 Meeting::Fixed => ", updates added up in fixed point",
+                Meeting::Columns => ", updates added up in fixed point in shared memory",
                 Meeting::Last => ", the last update of each element",
                 Meeting::Ranked => ", updates by rank",
                 Meeting::Sorted => ", updates sorted",

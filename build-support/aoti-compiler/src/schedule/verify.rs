@@ -272,7 +272,7 @@ fn check_scatter(program: &Program, nest: &Nest, mapping: &Scattering) -> Option
             let words = matches!(own.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
             own.combine == Combine::Add && words && own.columns.is_empty() && own.slots().is(slots)
         }
-        Meeting::Fixed => own.combine == Combine::Add && own.dtype.compute() == DType::F32,
+        Meeting::Fixed | Meeting::Columns => own.combine == Combine::Add && own.dtype.compute() == DType::F32,
         Meeting::Last => own.combine == Combine::Set,
         Meeting::Ranked | Meeting::Sorted => own.combine != Combine::Set,
     };

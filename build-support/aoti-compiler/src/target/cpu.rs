@@ -83,6 +83,7 @@ impl CpuTarget {
                 rows: 64,
                 columns: 64,
                 chunk: 1024,
+                few: 0,
                 fewest: 2,
                 products: Some(SplitKPolicy {
                     products: 1 << 20,

@@ -119,12 +119,15 @@ fn architectures() -> impl Iterator<Item = (Vendor, &'static Architecture)> {
 }
 
 impl GpuTarget {
-    /// Blocks that leave most multiprocessors of a large GPU idle.
-    pub const FEW_BLOCKS: i64 = 24;
+    /// Blocks that leave a good part of the multiprocessors of a large GPU idle.
+    pub const FEW_BLOCKS: i64 = 96;
     /// Rows of a product whose right operand is read once, each column by threads that share it.
     pub const FEW_ROWS: i64 = 4;
     /// Rows of a product that take no longer than reading its right operand does, where units multiply them together.
     pub const SKINNY_ROWS: i64 = 16;
+
+    /// Results side by side up to which a block has a place for each.
+    pub const FEW_COLUMNS: i64 = 31;
 
     /// Positions from which on there is work for every thread of a large GPU, several elements each.
     pub const MANY_POSITIONS: i64 = 1 << 17;
@@ -209,6 +212,7 @@ impl GpuTarget {
                 rows: 2048,
                 columns: 32768,
                 chunk: 1,
+                few: GpuTarget::FEW_COLUMNS,
                 fewest: 4,
                 products: None,
             },

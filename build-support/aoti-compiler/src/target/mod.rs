@@ -34,6 +34,9 @@ pub struct SplitPolicy {
     pub columns: i64,
     /// Neighbouring results that are one unit of work.
     pub chunk: i64,
+    /// Results side by side up to which a unit is all of them, whose rows are read as one stretch of memory by as many threads as
+    /// several units have otherwise; 0 where none is.
+    pub few: i64,
     /// Parts with fewer of which a second step costs more than it saves.
     pub fewest: i64,
     /// Matrix products; none where their template splits them.

@@ -49,21 +49,26 @@ fn one(draw: &mut Draw, text: &mut Text, number: usize) {
     if axes.is_empty() || is_place {
         axes = vec![draw.below(sizes.len() as u64)];
     }
+    let ty = draw.one_of(&["f32", "f16", "bf16", "f32"]);
+    reduction(text, number, (op, ty), &sizes, &axes);
+}
+
+/// One reduction, of whole numbers: extremes have equals, and sums are exact.
+fn reduction(text: &mut Text, number: usize, (op, ty): (&str, &str), sizes: &[u64], axes: &[u64]) {
+    let is_place = op.starts_with("arg");
     let kept: Vec<u64> =
         (0..sizes.len()).filter(|axis| !axes.contains(&(*axis as u64))).map(|axis| sizes[axis]).collect();
-    let ty = draw.one_of(&["f32", "f16", "bf16", "f32"]);
-    let given = text.input(&format!("x{number}"), &format!("{ty}{}", list(&sizes)));
-    // Whole numbers, so that extremes have equals, and of which sums are exact.
+    let given = text.input(&format!("x{number}"), &format!("{ty}{}", list(sizes)));
     let whole =
-        text.let_be(&format!("w{number}"), &format!("{ty}{}", list(&sizes)), &format!("trunc {given}"));
+        text.let_be(&format!("w{number}"), &format!("{ty}{}", list(sizes)), &format!("trunc {given}"));
     let (operand, result) = match op {
         "any" => {
-            let flags = format!("bool{}", list(&sizes));
-            let none = text.let_be(&format!("n{number}"), &format!("{ty}{}", list(&sizes)), "full 1.0");
+            let flags = format!("bool{}", list(sizes));
+            let none = text.let_be(&format!("n{number}"), &format!("{ty}{}", list(sizes)), "full 1.0");
             (text.let_be(&format!("b{number}"), &flags, &format!("gt {whole}, {none}")), "bool")
         }
         "sum" => {
-            let wide = format!("f32{}", list(&sizes));
+            let wide = format!("f32{}", list(sizes));
             let wide = if ty == "f32" {
                 whole
             } else {
@@ -73,7 +78,7 @@ fn one(draw: &mut Draw, text: &mut Text, number: usize) {
         }
         _ => (whole, if is_place { "i64" } else { ty }),
     };
-    let value = format!("{op} {operand} axes {}", list(&axes));
+    let value = format!("{op} {operand} axes {}", list(axes));
     let y = text.let_be(&format!("y{number}"), &format!("{result}{}", list(&kept)), &value);
     let _ = writeln!(text.outputs, "  output {y} \"y{number}\"");
 }
@@ -84,5 +89,21 @@ fn drawn_reductions_agree_with_the_evaluator() {
     for part in 0..2 {
         let text = graph(part, EACH);
         emulated("reductions", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
+    }
+}
+
+#[test]
+fn few_columns_agree_with_the_evaluator() {
+    let mut text = Text::default();
+    let shapes: [&[u64]; 6] = [&[700, 3], &[901, 11], &[512, 2], &[2, 300, 7], &[333, 31], &[2, 3, 400, 5]];
+    let ops = ["sum", "argmax", "max", "argmin", "any", "argmax"];
+    for (number, (sizes, op)) in shapes.into_iter().zip(ops).enumerate() {
+        let axis = sizes.len() as u64 - 2;
+        reduction(&mut text, number, (op, "f32"), sizes, &[axis]);
+    }
+    let Text { inputs, body, outputs } = text;
+    let text = format!("graph \"columns\" {{\n{inputs}{body}{outputs}}}\n");
+    for machine in [NVIDIA, GFX9] {
+        emulated("columns", &text, machine);
     }
 }

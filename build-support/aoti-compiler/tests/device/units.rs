@@ -57,6 +57,29 @@ fn drawn_attention_agrees_with_the_evaluator() {
     }
 }
 
+/// Few columns, and rows that begin anywhere: of weights, and of operands that are worth a copy.
+#[test]
+fn thin_and_uneven_products_agree_with_the_evaluator() {
+    for machine in [NVIDIA, GFX12] {
+        emulated("thin", &source("thin"), machine);
+    }
+}
+
+/// A thread stores as many neighbours of a row at once as begin at multiples of their number.
+#[test]
+fn results_whose_rows_begin_anywhere_are_stored_by_neighbours() {
+    for (columns, lanes) in [(136, 8), (132, 4), (130, 2), (129, 1)] {
+        let text = format!(
+            "graph \"rows\" {{
+               input %x \"x\": f16[128, 64] input %w \"w\": f16[64, {columns}]
+               %y: f16[128, {columns}] = matmul %x, %w output %y \"y\" }}"
+        );
+        let bundle = compiled_text("rows", text, "sm_90a");
+        let call = format!("contract_units<f16, 64, 64, 128, {lanes}>");
+        assert!(kernels(&bundle).contains(&call), "{columns} columns: {}", kernels(&bundle));
+    }
+}
+
 #[test]
 fn drawn_convolutions_agree_with_the_evaluator() {
     const EACH: usize = 6;

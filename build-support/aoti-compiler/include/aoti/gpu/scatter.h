@@ -218,6 +218,45 @@ AOTI_INLINE void write_sums(T *out, FixedPoint own, I updates, I columns, I slot
   });
 }
 
+// The same by one launch where a block has room for the sums of a column in its shared memory, and each of its threads for a few of the
+// updates in registers: what they are is read once, and at once.
+constexpr int kOwnUpdates = 4;
+template <class T, class I, class Key, class Value, class At>
+AOTI_INLINE void add_columns(char *shared, T *out, I updates, I columns, I slots, const Key &key, const Value &value, const At &at) {
+  Bin<u64> *const sums = (Bin<u64> *)shared;
+  u32 *const exponents = (u32 *)(sums + slots);
+  const FixedPoint own(exponents, nullptr, updates);
+  AOTI_UNROLL_TIMES(1)
+  for (I column = block_index(); column < columns; column += block_count()) {
+    for (I slot = thread_index(); slot < slots; slot += block_size()) exponents[slot] = 0, sums[slot] = Bin<u64>{};
+    barrier();
+    i64 to[kOwnUpdates];
+    f32 numbers[kOwnUpdates];
+    AOTI_UNROLL_TIMES(4)
+    for (int i = 0; i < kOwnUpdates; ++i) {
+      const I update = I(i * block_size() + thread_index());
+      to[i] = update < updates ? i64(key(update)) : i64(-1);
+      numbers[i] = update < updates ? lane(value_of<T, 1>(value, update, column), 0) : 0.0f;
+    }
+    AOTI_UNROLL_TIMES(4)
+    for (int i = 0; i < kOwnUpdates; ++i)
+      if (to[i] >= 0) atomic_max(exponents + to[i], FixedPoint::exponent_of(numbers[i]));
+    barrier();
+    AOTI_UNROLL_TIMES(4)
+    for (int i = 0; i < kOwnUpdates; ++i)
+      if (to[i] >= 0) sums[to[i]].add(own.unit(numbers[i], exponents[to[i]]));
+    barrier();
+    AOTI_UNROLL_TIMES(4)
+    for (I slot = thread_index(); slot < slots; slot += block_size()) {
+      if (exponents[slot] == 0) continue;
+      T *const p = at(out, slot, column);
+      const f64 sum = f64(lane(load(Full<1>{}, p), 0)) + own.number(sums[slot].sum(), exponents[slot]);
+      store(Full<1>{}, p, splat<1>(f32(sum)));
+    }
+    barrier();
+  }
+}
+
 // --- the last update of each destination -----------------------------------------------------------------------------
 
 // Three launches: destinations that have updates forget what was there, each finds its last one, and that is written.

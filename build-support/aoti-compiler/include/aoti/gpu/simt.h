@@ -117,27 +117,53 @@ template <class Team, class Body> AOTI_INLINE void each_of_tile(const Team &team
 
 // --- reductions over a team ------------------------------------------------------------------------------------------
 
+// Every member's x merged where members of a warp are no power of two apart and cannot find each other by their bits: the upper half of
+// them hands what it has to the lower half, by way of shared memory, until one is left.
+template <class Op, class Team, class X> AOTI_INLINE X reduce_halves(const Team &team, X x) {
+  static_assert(Team::across && (Team::size & (Team::size - 1)) == 0);
+  constexpr int half = Team::size / 2;
+  alignas(16) AOTI_SHARED char memory[half * Team::places * sizeof(X)];
+  X *const slots = (X *)memory;
+  AOTI_UNROLL_TIMES(1)
+  for (int left = half; left > 0; left /= 2) {
+    const int given = thread_index() - left * Team::places;
+    if (team.member() >= left && team.member() < 2 * left) slots[given] = x;
+    barrier();
+    if (team.member() < left) x = Op::merge(x, slots[thread_index()]);
+    barrier();
+  }
+  if (team.leads()) slots[team.place()] = x;
+  barrier();
+  x = slots[team.place()];
+  barrier();
+  return x;
+}
+
 // Every member's x merged, in an order that is the same in every run; every member gets the result.
 template <class Op, class Team, class X> AOTI_INLINE X all_reduce(const Team &team, X x) {
   if constexpr (Team::size == 1) return x;
   // Neighbouring members are so many threads apart. Those of a warp first merge what they have.
   constexpr int apart = Team::across ? Team::places : 1, end = Team::size * apart;
-  AOTI_UNROLL_TIMES(8)
-  for (int distance = apart; distance < (end < kWarp ? end : kWarp); distance *= 2) {
-    X other = shuffle_xor(x, distance);
-    x = thread_index() & distance ? Op::merge(other, x) : Op::merge(x, other);
+  if constexpr ((apart & (apart - 1)) != 0) {
+    return reduce_halves<Op>(team, x);
+  } else {
+    AOTI_UNROLL_TIMES(8)
+    for (int distance = apart; distance < (end < kWarp ? end : kWarp); distance *= 2) {
+      X other = shuffle_xor(x, distance);
+      x = thread_index() & distance ? Op::merge(other, x) : Op::merge(x, other);
+    }
+    if constexpr (end > kWarp) {
+      constexpr int in_warp = apart < kWarp ? kWarp / apart : 1, left = Team::size / in_warp;
+      alignas(16) AOTI_SHARED char memory[left * Team::places * sizeof(X)];
+      X *slots = (X *)memory + team.place();
+      if (team.member() % in_warp == 0) slots[team.member() / in_warp * Team::places] = x;
+      barrier();
+      x = slots[0];
+      for (int m = 1; m < left; ++m) x = Op::merge(x, slots[m * Team::places]);
+      barrier();
+    }
+    return x;
   }
-  if constexpr (end > kWarp) {
-    constexpr int in_warp = apart < kWarp ? kWarp / apart : 1, left = Team::size / in_warp;
-    alignas(16) AOTI_SHARED char memory[left * Team::places * sizeof(X)];
-    X *slots = (X *)memory + team.place();
-    if (team.member() % in_warp == 0) slots[team.member() / in_warp * Team::places] = x;
-    barrier();
-    x = slots[0];
-    for (int m = 1; m < left; ++m) x = Op::merge(x, slots[m * Team::places]);
-    barrier();
-  }
-  return x;
 }
 
 struct SumOf {

@@ -116,15 +116,19 @@ template <int Outers, int Threads, int Depth, class Source, class I> struct Unit
   // Of a strided operand of halves, whose lines of the contiguous axis begin at multiples of a word: neighbours by neighbouring
   // threads.
   AOTI_INLINE void copy_words(const Source &source, u32 piece, I depth0, I depths) {
-    constexpr int N = 4 / int(sizeof(T)), line = (kByOuter ? Outers : Depth) / N;
-    AOTI_UNROLL_TIMES(16)
+    constexpr int N = 4 / int(sizeof(T)), line = (kByOuter ? Outers : Depth) / N, lines = Threads / line;
+    static_assert(lines * line == Threads);
+    // Words of a thread are so many lines apart, at one place in each.
+    const int near = thread_index() % line * N, far = thread_index() / line;
+    const I left = (kByOuter ? outers - outer0 : depths - depth0) - near, left_lines = (kByOuter ? depths - depth0 : outers - outer0) - far;
+    const int bytes = left >= N ? 4 : left > 0 ? int(left) * int(sizeof(T)) : 0;
+    const T *const from = source.element(I(outer0 + (kByOuter ? near : far)), I(depth0 + (kByOuter ? far : near)));
+    const i64 own_apart = i64(kByOuter ? source.depth_stride : source.outer_stride) * lines;
+    AOTI_UNROLL_TIMES(32)
     for (int i = 0; i < kOwn * 4; ++i) {
-      const int number = thread_index() + i * Threads, near = number % line * N, far = number / line;
-      const int outer = kByOuter ? near : far, depth = kByOuter ? far : near;
-      const I o = outers - outer0 - outer, d = depths - depth0 - depth, left = o > 0 && d > 0 ? (kByOuter ? o : d) : I(0);
-      const int bytes = left >= N ? 4 : int(left) * int(sizeof(T));
-      const T *const from = bytes ? source.element(I(outer0 + outer), I(depth0 + depth)) : source.pointer;
-      copy_word_ahead(piece + offset(outer, depth) + u32(near % kLanes * int(sizeof(T))), from, bytes);
+      const int own = far + i * lines, count = i * lines < left_lines ? bytes : 0;
+      const u32 at = piece + (kByOuter ? offset(near, own) : offset(own, near)) + u32(near % kLanes * int(sizeof(T)));
+      copy_word_ahead(at, count ? from + own_apart * i : source.pointer, count);
     }
   }
   // Brings a piece that is no sixteen aligned bytes of a thread.
@@ -137,16 +141,25 @@ template <int Outers, int Threads, int Depth, class Source, class I> struct Unit
   // By way of registers, whatever the operand is.
   template <class Entries>
   AOTI_INLINE void read(const Source &source, char *piece, const Entries &table, int number_of, I depth0, I depths) {
-    // Several pieces are read before the first is stored.
+    // Several pieces are on their way before the first is stored: nothing tells the compiler that it may change their order.
+    constexpr int kTogether = kOwn < 4 ? kOwn : 4;
     AOTI_UNROLL_TIMES(4)
-    for (int i = 0; i < kOwn; ++i) {
-      int outer, depth;
-      place(thread_index() + i * Threads, &outer, &depth);
-      const auto own = source.template read<kLanes, false>(positions[kPositions == 1 ? 0 : i], table.at(number_of, depth),
-                                                           I(outer0 + outer), outers, I(depth0 + depth), depths);
-      Chunk<T, kLanes> chunk;
-      __builtin_memcpy(&chunk, &own, sizeof chunk);
-      *(Chunk<T, kLanes> *)(piece + offset(outer, depth)) = chunk;
+    for (int first = 0; first < kOwn; first += kTogether) {
+      Chunk<T, kLanes> chunks[kTogether];
+      AOTI_UNROLL_TIMES(4)
+      for (int i = 0; i < kTogether; ++i) {
+        int outer, depth;
+        place(thread_index() + (first + i) * Threads, &outer, &depth);
+        const auto own = source.template read<kLanes, false>(positions[kPositions == 1 ? 0 : first + i], table.at(number_of, depth),
+                                                             I(outer0 + outer), outers, I(depth0 + depth), depths);
+        __builtin_memcpy(&chunks[i], &own, sizeof own);
+      }
+      AOTI_UNROLL_TIMES(4)
+      for (int i = 0; i < kTogether; ++i) {
+        int outer, depth;
+        place(thread_index() + (first + i) * Threads, &outer, &depth);
+        *(Chunk<T, kLanes> *)(piece + offset(outer, depth)) = chunks[i];
+      }
     }
   }
 };

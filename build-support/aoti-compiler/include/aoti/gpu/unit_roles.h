@@ -70,16 +70,21 @@ template <int Span = 0, int N> AOTI_INLINE void store_span(const f32 (&sums)[N],
 template <int Columns, int Lanes, class I, class Epilogue>
 AOTI_INLINE void finish_rows(const f32 (&sums)[Columns / 2], f32 *own, I row0, I column0, I m, I n, const Epilogue &epilogue) {
   const int lane = thread_index() % 32;
+  // Of narrow ones several are on their way: there are few warps that could hide how long each takes.
+  constexpr int kAll = 16 * (kSpan / Lanes), kAtOnce = Lanes < 4 ? 4 : 1;
+  static_assert(kAll % (32 * kAtOnce) == 0);
   AOTI_UNROLL_TIMES(1)
   for (int span = 0; span < Columns / kSpan; ++span) {
     warp_barrier();
     store_span(sums, span, own + lane / 4 * kSpanPitch + lane % 4 * 2);
     warp_barrier();
     AOTI_UNROLL_TIMES(1)
-    for (int i = lane; i < 16 * (kSpan / Lanes); i += 32) {
-      const int row = i / (kSpan / Lanes), column = i % (kSpan / Lanes) * Lanes;
-      finish<f32, Lanes>(I(row0 + row), I(column0 + span * kSpan + column), m, n, own + row * kSpanPitch + column, epilogue);
-    }
+    for (int first = lane; first < kAll; first += 32 * kAtOnce)
+      AOTI_UNROLL_TIMES(4)
+      for (int u = 0; u < kAtOnce; ++u) {
+        const int i = first + u * 32, row = i / (kSpan / Lanes), column = i % (kSpan / Lanes) * Lanes;
+        finish<f32, Lanes>(I(row0 + row), I(column0 + span * kSpan + column), m, n, own + row * kSpanPitch + column, epilogue);
+      }
   }
 }
 

@@ -14,7 +14,7 @@ use crate::kernels::gemm::group_tiles::few_in_run;
 use crate::kernels::gemm::math_path::Asked;
 use crate::kernels::launch::{Launch, MapArgument, Trigger};
 use crate::kernels::mapping::Tile;
-use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, Effect, MatMul, MatrixOperand, Program, Stage};
 use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
 
@@ -97,6 +97,26 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
     call.open(types(dtype), |name| (*name).to_owned()) + ",\n"
 }
 
+/// Neighbouring results that an epilogue gets at a time, so many at most. Where rows of what it stores are known to begin anywhere, each
+/// thread would write what lies apart from what its neighbours write: fewer are stored at once then, by more threads side by side.
+fn result_lanes(stage: &Stage, column: &Axis, most: i64) -> i64 {
+    if column.extent.as_int().is_none() {
+        return most;
+    }
+    let is_whole = |lanes: i64| {
+        stage.effects.iter().all(|effect| match effect {
+            Effect::Store { access, .. } => access
+                .offset
+                .affine_in(column.symbol)
+                .is_none_or(|(step, rest)| !step.is(1) || rest.modulo(&Expr::int(lanes)).is(0)),
+            Effect::Accumulate { .. } => true,
+        })
+    };
+    std::iter::successors(Some(most), |lanes| Some(lanes / 2))
+        .find(|lanes| *lanes <= 1 || is_whole(*lanes))
+        .unwrap_or(1)
+}
+
 pub(super) fn matmul(
     program: &Program,
     parameters: &Parameters,
@@ -141,15 +161,15 @@ pub(super) fn matmul(
     };
     let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
-    let lanes = (tile.by.row().lanes)(matmul.dtype);
+    let lanes = |tile: &Tile| result_lanes(&matmul.epilogue, column, (tile.by.row().lanes)(matmul.dtype));
     let left = operand(0, a, &a.row_stride, &a.column_stride);
     let call = |tile: &Tile, epilogue: &str| {
-        let template = template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early);
+        let template = template(tile, lanes(tile), matmul.dtype, early);
         format!("{}{template}    {left},\n    {right},\n    {epilogue});\n", positions(batch, "batch", index))
     };
     let lambda = format!(
         "[&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }}",
-        indent(&epilogue(parameters, &matmul.epilogue, column.symbol, Some(lanes)), 3)
+        indent(&epilogue(parameters, &matmul.epilogue, column.symbol, Some(lanes(tile))), 3)
     );
     let sizes = format!(
         "const {index} m = {}, n = {}, k = {};\n",

@@ -28,6 +28,7 @@ pub(super) fn print(
         Meeting::Atomics => vec![printer.atomic()],
         Meeting::Bins(slots) => vec![printer.in_bins(slots)],
         Meeting::Fixed => printer.fixed().into(),
+        Meeting::Columns => vec![printer.in_columns()],
         Meeting::Last => printer.last().into(),
         Meeting::Ranked => std::iter::once(printer.ranked()).chain(printer.merged(0)).collect(),
         Meeting::Sorted => printer.sorted(),
@@ -246,6 +247,14 @@ impl Printer<'_> {
         let (index, updates) = (self.index(), scalar(&self.plan.updates));
         let call = format!("scatter_in_bins<{slots}>({out}, {index}({updates}), key, value, at);\n");
         key + &value + &at + &call
+    }
+
+    fn in_columns(&self) -> String {
+        let (key, value, at, out) = (self.key(), self.value(), self.at(), self.out());
+        let all = format!("{}, {}({})", self.counts(), self.index(), scalar(&self.plan.slots));
+        format!(
+            "{key}{value}{at}AOTI_DYNAMIC_SHARED(shared);\nadd_columns(shared, {out}, {all}, key, value, at);\n"
+        )
     }
 
     fn fixed(&self) -> [String; 4] {

@@ -32,6 +32,7 @@ const USED: &[(&str, &str)] = &[
     ("gpu/roles.h", "kCopiers"),
     ("gpu/roles.h", "kPiecePlaces"),
     ("gpu/scan.h", "kScanned"),
+    ("gpu/scatter.h", "kOwnUpdates"),
     ("gpu/scatter.h", "kRanked"),
     ("gpu/scatter.h", "kSortTile"),
     ("gpu/simt.h", "kTileSide"),

@@ -220,10 +220,25 @@ pub(super) fn with_groups(
     index: IndexWidth,
     target: &GpuTarget,
 ) -> Vec<Tile> {
+    candidates(&contraction_of(program, (matmul, groups), target, index), index, target)
+}
+
+/// Whether a product has few rows, by code whose time is that of reading the right operand once.
+pub(crate) fn streams_right(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    let index = IndexWidth::Wide;
+    !contraction_of(program, (matmul, None), target, index).of_few_rows(index).is_empty()
+}
+
+fn contraction_of(
+    program: &Program,
+    (matmul, groups): (&MatMul, Option<&GroupTiles>),
+    target: &GpuTarget,
+    index: IndexWidth,
+) -> Contraction {
     let own = Kind::of(matmul.dtype, target.tf32.matmul);
     let kind = kind_of_product(program, matmul, target);
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
-    let contraction = Contraction {
+    Contraction {
         batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
         rows: matrix[0].extent.clone(),
         columns: matrix[1].extent.clone(),
@@ -241,8 +256,7 @@ pub(super) fn with_groups(
         gathers: false,
         is_brought: groups.is_none() && is_brought_product(program, matmul, target),
         is_convolution: false,
-    };
-    candidates(&contraction, index, target)
+    }
 }
 
 /// In large tiles matrix units take both operands as they are in memory.

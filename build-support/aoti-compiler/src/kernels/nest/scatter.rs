@@ -9,7 +9,7 @@ use crate::kernels::{Algorithm, Code};
 use crate::loops::scatter::{PartOf, Scatter};
 use crate::loops::{Effect, Nest, Program};
 use crate::symbolic::{Expr, NoRanges, Ranges};
-use crate::target::Target;
+use crate::target::{GpuTarget, Target};
 use std::collections::BTreeMap;
 
 /// Updates up to which a thread for each column does them in order, as one launch costs less than several.
@@ -19,6 +19,14 @@ const RANKED: i64 = 4096;
 /// Sums that a block has of its own at most, and updates from which on it pays.
 const BINS: i64 = 4096;
 const MANY: i64 = 1 << 12;
+/// Updates and destinations up to which a block adds up a column of them by itself (`kOwnUpdates` of each thread), and columns up to
+/// which all blocks run at a time.
+const OWN_UPDATES: i64 = constants::OWN_UPDATES * Scattering::COLUMN_THREADS;
+const OWN_COLUMNS: i64 = 128;
+/// Bytes of a sum of fixed point and its exponent.
+const FIXED_BYTES: i64 = 12;
+/// Shared memory that is left to what kernels declare.
+const KEPT_FREE: i64 = 1024;
 /// Columns up to which it costs less to add each of them by itself than to sort updates, and elements up to which it does in
 /// any case, as that takes fewer launches.
 const NARROW_ROWS: i64 = 4;
@@ -46,7 +54,7 @@ pub(super) static SCATTER: Algorithm = Algorithm {
     code: Code::Loops(super::Code {
         processors: false,
         applies,
-        map: |program, (_, nest), index, ranges, _| vec![map(program, nest, index, ranges)],
+        map: |program, (_, nest), index, ranges, target| vec![map(program, nest, index, (ranges, target))],
         fits: |mapping| matches!(mapping, GpuMapping::Scatter(_)),
         launches: |program, _, nest, mapping| {
             let GpuMapping::Scatter(own) = mapping else { unreachable!("it is mapped as a scatter") };
@@ -57,33 +65,54 @@ pub(super) static SCATTER: Algorithm = Algorithm {
 
 /// Whether the updates of a nest may meet, and are too many to be done in order.
 fn applies(program: &Program, nest: &Nest, target: &Target) -> bool {
+    let Target::Gpu(target) = target else { return false };
     let ranges = ranges_of(&program.symbols);
-    let is_for_target = matches!(target, Target::Gpu(_)) && nest.serial;
-    is_for_target
+    nest.serial
         && Scatter::of(program, nest, &ranges).is_some_and(|own| {
-            let (by, updates, _) = meeting(&own, nest, &ranges);
+            let (by, updates, _) = meeting(&own, nest, &ranges, target);
             let is_ordered = matches!(by, Meeting::Last | Meeting::Ranked | Meeting::Sorted);
             !(is_ordered && updates <= FEW)
         })
 }
 
 /// How a scatter is laid over threads.
-fn map(program: &Program, nest: &Nest, index: IndexWidth, ranges: &dyn Ranges) -> GpuMapping {
+fn map(
+    program: &Program,
+    nest: &Nest,
+    index: IndexWidth,
+    (ranges, target): (&dyn Ranges, &GpuTarget),
+) -> GpuMapping {
     let Some(own) = Scatter::of(program, nest, ranges) else { unreachable!("it is for scatters alone") };
-    let (by, updates, slots) = meeting(&own, nest, ranges);
+    let (by, updates, slots) = meeting(&own, nest, ranges, target);
     let words = if updates.max(slots) <= NARROW { IndexWidth::Narrow } else { IndexWidth::Wide };
     let lanes = match by {
-        Meeting::Atomics | Meeting::Bins(_) | Meeting::Fixed => 1,
+        Meeting::Atomics | Meeting::Bins(_) | Meeting::Fixed | Meeting::Columns => 1,
         Meeting::Last | Meeting::Ranked | Meeting::Sorted => lanes(nest, &own),
     };
     GpuMapping::Scatter(Scattering { by, lanes, words, index })
 }
 
+/// Whether sums may be those of integers of fixed point.
+fn may_be_fixed(own: &Scatter) -> bool {
+    own.combine == Combine::Add && own.dtype.compute() == DType::F32
+}
+
+/// Whether blocks have room for the sums of a column each, and all of them together are soon through.
+fn has_own_columns(own: &Scatter, [updates, slots, columns]: [i64; 3], target: &GpuTarget) -> bool {
+    let is_small = updates > FEW && updates <= OWN_UPDATES && slots <= OWN_UPDATES && columns <= OWN_COLUMNS;
+    may_be_fixed(own) && is_small && slots * FIXED_BYTES + KEPT_FREE <= target.max_shared_bytes
+}
+
 /// What becomes of updates that meet, with how many updates and destinations there are at most.
-fn meeting(own: &Scatter, nest: &Nest, ranges: &dyn Ranges) -> (Meeting, i64, i64) {
+fn meeting(own: &Scatter, nest: &Nest, ranges: &dyn Ranges, target: &GpuTarget) -> (Meeting, i64, i64) {
     let most = |size: &Expr| size.interval(ranges).max;
-    let (updates, slots) = (most(&own.count(nest)), most(&own.slots()));
-    (meeting_of(own, updates, slots, most(&own.width(nest))), updates, slots)
+    let (updates, slots, columns) = (most(&own.count(nest)), most(&own.slots()), most(&own.width(nest)));
+    let by = if has_own_columns(own, [updates, slots, columns], target) {
+        Meeting::Columns
+    } else {
+        meeting_of(own, updates, slots, columns)
+    };
+    (by, updates, slots)
 }
 
 fn meeting_of(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting {
@@ -96,7 +125,7 @@ fn meeting_of(own: &Scatter, updates: i64, slots: i64, columns: i64) -> Meeting 
     let has_bins = own.combine == Combine::Add
         && own.columns.is_empty()
         && matches!(own.dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
-    let may_be_fixed = own.combine == Combine::Add && own.dtype.compute() == DType::F32;
+    let may_be_fixed = may_be_fixed(own);
     let is_cheap = columns <= NARROW_ROWS || updates.saturating_mul(columns) <= FEW_ELEMENTS;
     match (is_exact, has_bins) {
         (true, true) if slots <= BINS && updates >= MANY => Meeting::Bins(slots),
@@ -176,6 +205,10 @@ impl Plan {
             // A thread has several updates, as each block adds up what all have.
             Meeting::Bins(_) => vec![Launch::of(&self.updates, threads * 4, threads, BIN_BLOCKS)],
             Meeting::Fixed => vec![each(&all); 4],
+            Meeting::Columns => {
+                let launch = Launch::of(&self.columns, 1, self.mapping.threads(), MAX_BLOCKS);
+                vec![Launch { shared: &self.slots * FIXED_BYTES, ..launch }]
+            }
             Meeting::Last => vec![each(&self.updates), each(&self.updates), each(&all)],
             Meeting::Ranked => {
                 let ranked = Launch::of(&self.updates, RANKED_AT_ONCE, threads, MAX_BLOCKS);
@@ -240,8 +273,8 @@ impl Plan {
 
     fn scratch(&self) -> Option<Expr> {
         match self.mapping.by {
-            Meeting::Atomics | Meeting::Bins(_) => None,
-            Meeting::Fixed => Some(&(&self.slots * &self.columns) * 12),
+            Meeting::Atomics | Meeting::Bins(_) | Meeting::Columns => None,
+            Meeting::Fixed => Some(&(&self.slots * &self.columns) * FIXED_BYTES),
             Meeting::Last => Some(&self.slots * self.word()),
             Meeting::Ranked | Meeting::Sorted => Some(self.places().1),
         }

@@ -23,6 +23,12 @@ const SHORT: i64 = 4;
 /// Inner positions up to which one thread does them alone where those of neighbouring threads overlap, which are so far apart.
 const WINDOW: i64 = 256;
 const NEAR: i64 = 8;
+/// Columns that a block has a place for each of, and threads of such a block where they make whole warps. Rows that follow each other
+/// are then read as one stretch of memory.
+const FEW_COLUMNS: std::ops::RangeInclusive<i64> = 2..=GpuTarget::FEW_COLUMNS;
+const COLUMN_THREADS: i64 = 512;
+/// Rows from which on that pays for adding up what its members have.
+const MANY_ROWS: i64 = 256;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
 const MANY: i64 = GpuTarget::MANY_POSITIONS;
 /// Rows beyond this many bytes for a block are kept in device memory.
@@ -159,7 +165,17 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
     let inner_score: usize =
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
     let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
-    let by_columns = outer_score > inner_score && extent(&last.extent, ranges) >= 8;
+    let along_columns = outer_score > inner_score;
+    if along_columns
+        && inner_score == 0
+        && !has_rows
+        && positions < MANY
+        && inner >= MANY_ROWS
+        && let Some(columns) = last.extent.as_int().filter(|columns| FEW_COLUMNS.contains(columns))
+    {
+        return Teams { across: true, ..plain(members_of_columns(columns), columns, Along::Outer, 1) };
+    }
+    let by_columns = along_columns && extent(&last.extent, ranges) >= 8;
     if has_rows && inner <= (if by_columns { ALONE } else { SHORT }) && positions >= MANY {
         return plain(1, BLOCK / 2, Along::Outer, 1);
     }
@@ -181,6 +197,12 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         return Teams { across: true, ..plain(team, SIDE_BY_SIDE, Along::Outer, lanes) };
     }
     in_team(program, nest, has_rows, positions)
+}
+
+/// Members of a team for each of a few columns: a power of two that fills whole warps.
+fn members_of_columns(columns: i64) -> i64 {
+    let most = COLUMN_THREADS / columns;
+    (1_i64 << most.ilog2()).max(SIDE_BY_SIDE)
 }
 
 /// Whether what neighbouring positions read along the inner axes overlaps or lies side by side, a few elements further each.

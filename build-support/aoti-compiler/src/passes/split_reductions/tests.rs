@@ -97,6 +97,37 @@ fn neighbouring_axes_are_cut_as_one() {
     gives_the_same(body, &x, 3);
 }
 
+#[test]
+fn parts_of_few_long_rows_are_those_of_the_first_axis() {
+    let values: Vec<f32> = (0..2 * 16 * 9 * 1024).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+    let x = Tensor::from_f32(&[2, 16, 9, 1024], &values);
+    let body = "input %x \"x\": f32[2, 16, 9, 1024] %y: f32[2, 16] = sum %x axes [2, 3] output %y \"y\"";
+    gives_the_same(body, &x, 2);
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let parts = |target: &Target| {
+        print(&split_reductions(graph.clone(), target, &mut Decisions::default())).contains("f32[2, 16, 9]")
+    };
+    let gpu = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
+    assert!(parts(&Target::Gpu(gpu)), "channels may lie side by side in memory");
+    assert!(!parts(&Target::cpu(&["x86-64-v3"])));
+}
+
+#[test]
+fn few_columns_are_one_unit_of_work() {
+    let parts = |columns: i64| {
+        let graph = parse(&format!(
+            "graph \"test\" {{ input %x \"x\": f32[1048576, {columns}]
+             %y: f32[{columns}] = sum %x axes [0] output %y \"y\" }}"
+        ));
+        let target = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("an architecture"));
+        let split = split_reductions(graph.expect("the text parses"), &target, &mut Decisions::default());
+        let shapes = split.nodes.iter().map(|node| split.ty(node.outputs[0]).shape.clone());
+        let longest = shapes.filter(|shape| shape.len() == 2 && shape[1].is(columns));
+        longest.filter_map(|shape| shape[0].as_int()).max().expect("there are parts")
+    };
+    assert_eq!([3, 64].map(parts), [512, 512]);
+}
+
 /// The sum of (x - c)^2 along axes of `x`, where c is the same.
 fn squares(shape: &str, axes: &str, results: &str, centre: &str) -> String {
     format!(

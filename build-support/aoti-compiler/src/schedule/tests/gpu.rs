@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kernels::Algorithm;
+use crate::loops::MatMul;
 
 #[test]
 fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
@@ -23,6 +24,53 @@ fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
     let kernels = schedule.program.kernels.len();
     assert_eq!(kernels, 4, "one copies both parts: {}", crate::loops::text::print(&schedule.program));
     assert_eq!(temporaries(&schedule.program), 1, "the sum alone");
+}
+
+/// The kernels of a product `[m, depth] x [n, depth]` of halves on a GPU, and who multiplies.
+fn product_of([m, n, depth]: [i64; 3]) -> (Schedule, MatMul, MathPath) {
+    let graph = graph_of(&format!(
+        "input %x \"x\": bf16[{m}, {depth}]
+         input %w \"w\": bf16[{n}, {depth}]
+         %t: bf16[{depth}, {n}] = view %w [i1, i0]
+         %y: bf16[{m}, {n}] = matmul %x, %t
+         output %y \"y\""
+    ));
+    let schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
+    assert_eq!(verify(&schedule), Vec::<String>::new());
+    let found = schedule.program.kernels.iter().find_map(|(id, kernel)| {
+        let KernelKind::MatMul(matmul) = &kernel.kind else { return None };
+        Some((id, matmul.clone()))
+    });
+    let (id, matmul) = found.expect("there is a product");
+    let Mapping::Gpu(GpuMapping::Tiles(tile)) = &schedule.mappings[id] else { panic!("a tile") };
+    let by = tile.by;
+    (schedule, matmul, by)
+}
+
+#[test]
+fn products_of_few_columns_are_products_of_few_rows() {
+    let by = |sizes: [i64; 3]| product_of(sizes).2;
+    assert_eq!(by([900, 1, 256]), MathPath::Gemv);
+    assert_eq!(by([900, 12, 256]), MathPath::SkinnyTensorCore);
+    assert_eq!(by([900, 12, 255]), MathPath::TensorCore, "rows begin anywhere");
+    assert_eq!(by([900, 64, 256]), MathPath::TensorCore);
+    let (_, matmul, _) = product_of([900, 3, 256]);
+    let extents: Vec<i64> = matmul.axes.iter().filter_map(|axis| axis.extent.as_int()).collect();
+    assert_eq!(extents, [3, 900]);
+}
+
+#[test]
+fn operands_whose_rows_begin_anywhere_are_copied_for_large_products() {
+    let copied = |sizes: [i64; 3]| {
+        let (schedule, matmul, _) = product_of(sizes);
+        (
+            schedule.program.kernels.len() - 1,
+            [matmul.a.row_stride, matmul.b.column_stride].map(|own| own.as_int()),
+        )
+    };
+    assert_eq!(copied([900, 800, 505]), (2, [Some(512), Some(512)]));
+    assert_eq!(copied([900, 800, 504]), (0, [Some(504), Some(504)]), "they begin at multiples of 16 bytes");
+    assert_eq!(copied([90, 80, 505]), (0, [Some(505), Some(505)]), "copies take longer");
 }
 
 /// What is wrong with a product `[m, depth] x [n, depth]` on a GPU when its tile is changed.
@@ -108,6 +156,12 @@ fn updates_of_a_scatter_meet_as_their_type_allows() {
     };
     assert_eq!(found("f32", 100, 100_000, "add"), Some((Meeting::Sorted, 4)));
     assert_eq!(found("f32", 100, 10_000, "add"), Some((Meeting::Fixed, 1)));
+    assert_eq!(found("f32", 100, 1000, "add"), Some((Meeting::Columns, 1)));
+    assert_eq!(
+        found("f32", 40_000, 1000, "add"),
+        Some((Meeting::Ranked, 4)),
+        "a block has no room for so many sums"
+    );
     assert_eq!(found("f64", 100, 10_000, "add"), Some((Meeting::Sorted, 2)));
     assert_eq!(found("f16", 100, 1000, "mul"), Some((Meeting::Ranked, 8)));
     assert_eq!(found("f32", 100, 10_000, "max"), Some((Meeting::Atomics, 1)));

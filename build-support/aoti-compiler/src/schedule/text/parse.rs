@@ -271,6 +271,7 @@ pub(super) fn meeting(cursor: &mut Cursor<'_>) -> Result<Meeting, SyntaxError> {
         "atomic" => Ok(Meeting::Atomics),
         "bins" => Ok(Meeting::Bins(cursor.number()?)),
         "fixed" => Ok(Meeting::Fixed),
+        "columns" => Ok(Meeting::Columns),
         "last" => Ok(Meeting::Last),
         "ranked" => Ok(Meeting::Ranked),
         "sorted" => Ok(Meeting::Sorted),

@@ -202,6 +202,7 @@ pub(super) fn meeting_text(by: Meeting) -> String {
         Meeting::Atomics => "atomic".to_owned(),
         Meeting::Bins(slots) => format!("bins {slots}"),
         Meeting::Fixed => "fixed".to_owned(),
+        Meeting::Columns => "columns".to_owned(),
         Meeting::Last => "last".to_owned(),
         Meeting::Ranked => "ranked".to_owned(),
         Meeting::Sorted => "sorted".to_owned(),

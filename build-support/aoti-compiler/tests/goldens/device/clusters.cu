@@ -58,13 +58,13 @@ AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *in0, const f16 *in1, f1
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_units<f16, 64, 64, 128, 8, 4>(row0, column0, m, n, k,
+    contract_units<f16, 64, 64, 128, 2, 4>(row0, column0, m, n, k,
         Strided<f16, i32, true>{whole(in0), 1100, 1},
         Strided<f16, i32, false>{whole(in1), 1, 66},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
-          store(lanes, out0 + (66 * i0 + i1), t0);
+          store(lanes, whole_lanes(lanes, out0 + (66 * i0 + i1)), t0);
         });
   }
   let_next_kernel_come();
@@ -81,7 +81,7 @@ AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *in0, const i64 *in1, 
   for (i32 unit = i32(block_index() / 2); unit < across * down * (1); unit += i32(block_count() / 2)) {
     const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract<i64, 16, 32, 256, 4, 2>(row0, column0, m, n, k,
+    contract<i64, 16, 32, 256, 1, 2>(row0, column0, m, n, k,
         Strided<i64, i32, true>{whole(in0), 300, 1},
         Strided<i64, i32, false>{whole(in1), 1, 21},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {

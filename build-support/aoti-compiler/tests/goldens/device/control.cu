@@ -169,11 +169,11 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) 
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  constexpr Team<16, 32, true> team{};
+  constexpr Team<64, 8, true> team{};
   const i32 units = 1;
   AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
-    const i32 i0 = unit * 32 + team.place() * 1;
+    const i32 i0 = unit * 8 + team.place() * 1;
     const auto lanes = lanes_before<1>(i0, i32(8));
     constexpr Slot<0> slot{};
     (void)slot;

@@ -296,9 +296,8 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_map_map)
 
-AOTI_KERNEL(256) k_added(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(1024) k_added(Run run, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
-  let_next_kernel_come();
   begin_kernel();
   const auto key = [&](i32 update) {
     const i32 i0 = update;
@@ -307,20 +306,6 @@ AOTI_KERNEL(256) k_added(Run run, char *scratch, const f32 *in0, const i64 *in1,
     const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 20, 0);
     return u32(lane(stage0_t1, 0));
   };
-  u32 *const keys0 = (u32 *)(scratch + (0));
-  u32 *const order0 = (u32 *)(scratch + (208));
-  AOTI_DYNAMIC_SHARED(shared);
-  rank_updates(keys0, order0, (u32 *)shared, i32(50), key);
-}
-AOTI_KERNEL_END(k_added)
-
-AOTI_KERNEL(256) k_added_2(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  u32 *const keys0 = (u32 *)(scratch + (0));
-  u32 *const order0 = (u32 *)(scratch + (208));
-  Held<f32, 1> *const parts = (Held<f32, 1> *)(scratch + (416));
   const auto value = [&](auto lanes, i32 update, i32 column, auto &accumulator0) {
     (void)update, (void)column;
     constexpr Slot<0> slot{};
@@ -337,27 +322,11 @@ AOTI_KERNEL(256) k_added_2(Run run, char *scratch, const f32 *in0, const i64 *in
     (void)i1;
     return out + (i32(key) * (33) + (i1));
   };
-  merge_pieces<8, 1, Added>(out0, parts, keys0, order0, i32(50), i32(33), value, at);
-}
-AOTI_KERNEL_END(k_added_2)
-
-AOTI_KERNEL(256) k_added_3(Run run, char *scratch, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
-  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  add_columns(shared, out0, i32(50), i32(33), i32(20), key, value, at);
   let_next_kernel_come();
-  begin_kernel();
-  u32 *const keys0 = (u32 *)(scratch + (0));
-  u32 *const order0 = (u32 *)(scratch + (208));
-  Held<f32, 1> *const parts = (Held<f32, 1> *)(scratch + (416));
-  const auto at = [&](f32 *out, u32 key, i32 column) {
-    (void)key, (void)column;
-    const i32 i1 = column;
-    (void)i1;
-    return out + (i32(key) * (33) + (i1));
-  };
-  (void)order0;
-  merge_parts<8, 1, Added>(out0, parts, keys0, i32(50), i32(33), at);
 }
-AOTI_KERNEL_END(k_added_3)
+AOTI_KERNEL_END(k_added)
 
 AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
@@ -416,7 +385,7 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *__restrict__ out0) {
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract<i32, 16, 64, 256, 4>(row0, column0, m, n, k,
+    contract<i32, 16, 64, 256, 1>(row0, column0, m, n, k,
         Strided<i32, i32, false>{whole(in0), 1, 7},
         Strided<i32, i32, false>{whole(in0), 1, 7},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
