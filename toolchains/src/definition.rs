@@ -392,8 +392,10 @@ const STATIC_MACHINE: &str = "{static-machine}";
 
 /// The definitions that come with the crate, in order of priority.
 pub fn definitions() -> Vec<Definition> {
-    let mut all: Vec<Definition> = Device::ALL
+    // Of the same priority, those of GPUs come first.
+    let mut all: Vec<Definition> = Device::GPUS
         .into_iter()
+        .chain([Device::Cpu])
         .flat_map(Device::toolchains)
         .map(|(file, text)| {
             Definition::parse(file, text).expect("embedded definitions are checked by a test")
