@@ -60,7 +60,7 @@ impl Scope<'_> {
         let lines =
             [(&operand.column_stride, &operand.row_stride), (&operand.row_stride, &operand.column_stride)];
         let is_line = |(step, _): &(&Expr, &Expr)| step.is(1);
-        let by_row = !(is_line(&lines[1]) && !is_line(&lines[0]));
+        let by_row = is_line(&lines[0]) || !is_line(&lines[1]);
         let (step, pitch) = lines[usize::from(!by_row)];
         let size = i64::try_from(ty.dtype.size()).expect("elements are small");
         let begin_at = |bytes: i64| {

@@ -117,9 +117,9 @@ mod tests {
         let numbers: Vec<i64> = (0..3 * i64::try_from(depth).expect("few")).map(|k| k % 7).collect();
         let x = [Tensor::from_i64(&[3, depth], &numbers)];
         assert_eq!(evaluate(&graph, &x).expect("runs"), evaluate(&result, &x).expect("runs"));
-        let read = result.nodes.iter().find_map(|node| match &node.op {
-            Op::Constant(id) => Some(*id),
-            _ => None,
+        let read = result.nodes.iter().find_map(|node| {
+            let Op::Constant(id) = &node.op else { return None };
+            Some(*id)
         });
         result.constants[read.expect("a weight is read")].sizes.clone()
     }
