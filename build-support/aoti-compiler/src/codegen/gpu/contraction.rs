@@ -141,15 +141,15 @@ pub(super) fn matmul(
     };
     let early = launch.trigger == Trigger::InTemplate;
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
-    let lanes = (tile.by.row().lanes)(matmul.dtype);
+    let lanes = |tile: &Tile| whole_rows((tile.by.row().lanes)(matmul.dtype), &column.extent);
     let left = operand(0, a, &a.row_stride, &a.column_stride);
     let call = |tile: &Tile, epilogue: &str| {
-        let template = template(tile, (tile.by.row().lanes)(matmul.dtype), matmul.dtype, early);
+        let template = template(tile, lanes(tile), matmul.dtype, early);
         format!("{}{template}    {left},\n    {right},\n    {epilogue});\n", positions(batch, "batch", index))
     };
     let lambda = format!(
         "[&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }}",
-        indent(&epilogue(parameters, &matmul.epilogue, column.symbol, Some(lanes)), 3)
+        indent(&epilogue(parameters, &matmul.epilogue, column.symbol, Some(lanes(tile))), 3)
     );
     let sizes = format!(
         "const {index} m = {}, n = {}, k = {};\n",
@@ -171,6 +171,12 @@ pub(super) fn matmul(
     let own = (tile.by.row().header)(tile);
     let headers = std::iter::once(own).chain(groups.map(|_| "gpu/groups.h")).collect();
     Printed { body: sizes + &units, headers }
+}
+
+/// So many lanes, or fewer where rows of results begin anywhere: neighbouring threads then write neighbours, element by element.
+fn whole_rows(lanes: i64, columns: &Expr) -> i64 {
+    let fits = |run: &i64| columns.as_int().is_none_or(|columns| columns % run == 0);
+    [8, 4, 2].into_iter().filter(|run| *run <= lanes).find(fits).unwrap_or(1)
 }
 
 /// A convolution as a product of the weights and of the pixels of all images; the depth runs over input channels and taps.
