@@ -81,6 +81,7 @@ impl CpuTarget {
                 columns: 64,
                 chunk: 1024,
                 fewest: 2,
+                near: None,
                 products: Some(SplitKPolicy {
                     products: 1 << 20,
                     depth: 1024,
