@@ -192,9 +192,9 @@ fn printed_text_is_what_the_goldens_have() {
 
 #[test]
 fn cuda_and_hip_have_one_text() {
-    // Attention on matrix units is for those of one vendor.
+    // Attention on matrix units is for those of one vendor, and blocks share long rows where they are clusters.
     for name in ["kernels", "control"] {
-        assert_eq!(kernels(&compiled(name, "sm_90a")), kernels(&compiled(name, "gfx90a")));
+        assert_eq!(kernels(&compiled(name, "sm_80")), kernels(&compiled(name, "gfx90a")));
     }
 }
 

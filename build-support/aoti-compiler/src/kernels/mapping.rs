@@ -181,8 +181,10 @@ pub struct Tile {
 /// axes of every stage, and meets where a stage reads what another wrote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Teams {
-    /// Threads that work on one position.
+    /// Threads of a block that work on one position.
     pub size: i64,
+    /// Neighbouring blocks that work on one position together.
+    pub blocks: i64,
     /// Positions that a block works on at a time.
     pub places: i64,
     /// Whether neighbouring threads take neighbouring positions; else they are members of one team.
@@ -259,6 +261,11 @@ impl Teams {
         self.size * self.places
     }
 
+    /// Threads that work on one position, those of all its blocks.
+    pub fn members(&self) -> i64 {
+        self.size * self.blocks
+    }
+
     /// Units of work, of which a block takes [`Teams::per_block`] at a time.
     pub fn units(&self, nest: &Nest) -> Expr {
         let free: Vec<&Axis> = self.free_axes(nest).collect();
@@ -297,7 +304,17 @@ impl Teams {
 
     /// Whether several threads work on one position.
     pub fn is_shared(&self) -> bool {
-        self.size > 1
+        self.members() > 1
+    }
+
+    /// Whether the threads of several blocks can be one team: what they hand each other lies in no block's memory.
+    pub fn can_be_of_blocks(&self, nest: &Nest, has_rows: bool) -> bool {
+        self.along == Along::Inner
+            && !self.across
+            && self.places == 1
+            && self.in_order.is_empty()
+            && !nest.serial
+            && (!has_rows || self.rows == Rows::Registers)
     }
 
     /// Whether the members of a team must meet behind a stage: it writes what another stage touches.
@@ -312,18 +329,19 @@ impl Teams {
 
     /// Elements of so long a row that one thread has at most, by the number of times that it takes [`Teams::lanes`] of them.
     pub fn steps(&self, length: i64) -> i64 {
-        (length + self.size * self.lanes - 1) / (self.size * self.lanes)
+        let at_once = self.members() * self.lanes;
+        (length + at_once - 1) / at_once
     }
 
     /// The length of the rows of a nest, where every element of them is used at its own position alone, and the loops over
-    /// them are one axis of that length: then the member of a team that writes an element is the one that reads it.
+    /// them are axes of that length together, one behind the other: then the member of a team that writes an element is the one
+    /// that reads it.
     pub fn length_of_own_rows(program: &Program, nest: &Nest) -> Option<i64> {
         let mut lengths = BTreeSet::new();
         for stage in
             nest.stages.iter().filter(|stage| stage.accesses().any(|access| is_local(program, access)))
         {
-            let [axis] = stage.axes.as_slice() else { return None };
-            let own = Expr::sym(axis.symbol);
+            let own = in_order(&stage.axes)?;
             let is_own = |access: &Access| access.is_direct() && access.offset == own;
             let guarded = |stage: &Stage| {
                 stage.loads().any(|(access, guards)| is_local(program, access) && !guards.is_empty())
@@ -332,11 +350,17 @@ impl Teams {
             {
                 return None;
             }
-            lengths.insert(axis.extent.as_int()?);
+            lengths.insert(Expr::product(stage.axes.iter().map(|axis| &axis.extent)).as_int()?);
         }
         let length = lengths.pop_first()?;
         (lengths.is_empty() && !nest.serial).then_some(length)
     }
+}
+
+/// The number of a position among those of axes, where there are axes.
+fn in_order(axes: &[Axis]) -> Option<Expr> {
+    let number = |number: Expr, axis: &Axis| &(&number * &axis.extent) + &Expr::sym(axis.symbol);
+    (!axes.is_empty()).then(|| axes.iter().fold(Expr::int(0), number))
 }
 
 /// Whether what is accessed lives inside the kernel.

@@ -1,6 +1,6 @@
 //! Weights of products of few rows as GPUs read them fastest. Reading them is all the time that such a product takes, so they are
 //! stored in the narrowest type that holds all their elements, which the product widens as it reads, and with the sums'
-//! elements side by side.
+//! elements side by side. Of more rows the order alone is changed, where a copy engine brings the operands.
 //!
 //! Nothing is rounded: integers that a program converts to multiply them become integers again, and halves that were saved as
 //! floats halves. Of weights that a run may replace, only the graph that makes them tells what they hold.
@@ -262,7 +262,9 @@ mod tests {
     fn products_of_more_rows_keep_the_order_or_all_of_their_weights() {
         let weight = ["i8", "= random 1"];
         assert_eq!(stored(16, DType::Bf16, weight), (DType::I8, vec![64, 96]));
-        assert_eq!(stored(17, DType::Bf16, weight), (DType::Bf16, vec![96, 64]));
+        assert_eq!(stored(17, DType::Bf16, weight), (DType::Bf16, vec![64, 96]), "they are brought");
+        let older = Target::Gpu(GpuTarget::named("sm_80").expect("it is in the table"));
+        assert_eq!(stored_for(&older, 17, DType::Bf16, weight), (DType::Bf16, vec![96, 64]));
         assert_eq!(stored(4, DType::F32, weight), (DType::F32, vec![64, 96]));
         assert_eq!(stored(5, DType::F32, weight), (DType::F32, vec![96, 64]));
         assert_eq!(stored(0, DType::F32, weight), (DType::F32, vec![96, 64]));

@@ -11,7 +11,7 @@ mod squares;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use super::{cse, dce};
 use crate::cost::{Cost, WorkKind};
-use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
+use crate::graph::{Builder, Graph, Node, Op, OpClass, ReduceOp, ValueId};
 use crate::symbolic::Expr;
 use crate::target::{SplitKPolicy, SplitPolicy, Target};
 use crate::tuning::{Alternative, Config, Decisions, TuningKey};
@@ -35,6 +35,9 @@ const FEW_RESULTS: i64 = 16;
 /// How many times longer parts are that all threads of a block add up.
 const FEW_PART: i64 = 16;
 
+/// Operators between what is added up and what something else reads.
+const DEPTH: usize = 8;
+
 /// Splits long sums for a target.
 pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions) -> Graph {
     let splits = target.splits();
@@ -56,7 +59,10 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
                 // A few long rows that lie across memory are not near.
                 let few = sum.by_first_axis && sum.results <= target.few_units();
                 let long = long.map(|long| if few { target.serial_elements() } else { long });
-                let apart = long.is_some_and(|long| sum.is_typical && sum.inner >= long);
+                let apart = long.is_some_and(|long| sum.is_typical && !sum.is_near && sum.inner >= long);
+                // Nor is a row split that stays near for what reads it again.
+                let again = |value| reads.is_read_again(&|value| rewriter.producer(value), value, DEPTH);
+                sum.is_typical &= !(sum.is_near && squares.is_none() && again(node.inputs[0]));
                 (!is_shared || apart).then_some(sum)
             } else if node.op == Op::MatMul {
                 product(rewriter, node, splits.products.as_ref()?)
@@ -91,6 +97,8 @@ struct Sum {
     by_first_axis: bool,
     /// Whether it is split without a record.
     is_typical: bool,
+    /// Whether it stays near where something else reads what it adds up.
+    is_near: bool,
     /// As many parts as keep the device busy, and as many as are long enough.
     busy: i64,
     long: i64,
@@ -217,6 +225,23 @@ impl Reads {
         self.all[value] > self.folds[value]
     }
 
+    /// Whether something else reads what a value is made of, element by element.
+    fn is_read_again<'a>(
+        &self,
+        producer: &dyn Fn(ValueId) -> Option<&'a Node>,
+        value: ValueId,
+        depth: usize,
+    ) -> bool {
+        let is_elementwise = |node: &&Node| matches!(node.op.class(), OpClass::Elementwise);
+        let Some(node) = producer(value).filter(is_elementwise).filter(|_| depth > 0) else { return false };
+        node.inputs.iter().any(|input| {
+            let is_source = producer(*input).is_some_and(|node| matches!(node.op.class(), OpClass::Source));
+            let own = node.inputs.iter().filter(|other| *other == input).count();
+            let others = self.all[*input] > self.folds[*input] + own;
+            !is_source && (others || self.is_read_again(producer, *input, depth - 1))
+        })
+    }
+
     /// Whether something else reads what is squared, or what it is made of.
     fn has_shared(&self, squares: &Squares) -> bool {
         self.all[squares.centred] > 2 || self.is_shared(squares.x)
@@ -255,8 +280,9 @@ fn reduction(
     let units = results.checked_add(own - 1)? / own;
     let busy = wanted / units;
     let is_typical = elements >= splits.elements && busy >= splits.fewest;
+    let is_near = by_row && splits.near.as_ref().is_some_and(|near| near.keeps(results, inner));
     let long = inner.checked_mul(own)? / part;
-    let apart = if is_typical { first_apart(&sizes, reduced, results, splits) } else { None };
+    let apart = if is_typical && !is_near { first_apart(&sizes, reduced, results, splits) } else { None };
     let by_first_axis = apart.is_some();
     let (shape, axes, busy) = apart.unwrap_or((shape, axes, busy));
     Some(Sum {
@@ -269,6 +295,7 @@ fn reduction(
         is_of_rows: by_row,
         by_first_axis,
         is_typical,
+        is_near,
         busy,
         long,
     })
@@ -348,6 +375,7 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &SplitKPolicy) -> Option<Su
         is_of_rows: true,
         by_first_axis: false,
         is_typical: products >= splits.products && units < splits.enough,
+        is_near: false,
         busy: splits.units / units,
         long: depth / splits.depth,
     })

@@ -95,7 +95,7 @@ impl<'a> Case<'a> {
         };
         let loses = |rows: &Nest, flat: &Nest| {
             // Sizes that are not known are taken for large ones.
-            let few = positions(rows).filter(|count| *count <= target.few_units());
+            let few = positions(rows).filter(|count| *count <= target.few_rows());
             few.is_some_and(|count| !is_small(flat, target.serial_elements().saturating_mul(count.max(1))))
         };
         match (is_flat(producer), is_flat(consumer)) {

@@ -3,7 +3,9 @@
 
 use super::fusion_choice::FusionChoice;
 use super::row_cache::RowCaching;
-use crate::kernels::mapping::{Block, GpuMapping, Lanes, Mapping, MathPath, Meeting, Rows, Split, Tile};
+use crate::kernels::mapping::{
+    Block, GpuMapping, Lanes, Mapping, MathPath, Meeting, Rows, Split, Teams, Tile,
+};
 use crate::kernels::{Algorithm, Selection};
 use crate::loops::Channels;
 use crate::tuning::Config;
@@ -69,8 +71,10 @@ pub enum Layout {
     },
     /// Teams of the threads of a block.
     Teams {
-        /// Threads that work on one position.
+        /// Threads of a block that work on one position.
         size: i64,
+        /// Blocks that work on one position together.
+        blocks: i64,
         /// Where rows are kept.
         rows: Rows,
     },
@@ -102,7 +106,9 @@ impl Setting {
             Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, blocks, .. })) => {
                 Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads, blocks: *blocks }
             }
-            Mapping::Gpu(GpuMapping::Teams(teams)) => Layout::Teams { size: teams.size, rows: teams.rows },
+            Mapping::Gpu(GpuMapping::Teams(Teams { size, blocks, rows, .. })) => {
+                Layout::Teams { size: *size, blocks: *blocks, rows: *rows }
+            }
             Mapping::Gpu(GpuMapping::Scatter(own)) => Layout::Scatter(own.by),
             Mapping::Gpu(GpuMapping::Template { .. }) => Layout::Fixed,
         };
@@ -175,13 +181,15 @@ impl fmt::Display for Layout {
                 Meeting::Ranked => ", updates by rank",
                 Meeting::Sorted => ", updates sorted",
             }),
-            Layout::Teams { size, rows } => {
+            Layout::Teams { size, blocks, rows } => {
                 let rows = match rows {
                     Rows::Shared => "shared memory",
                     Rows::Registers => "registers",
                     Rows::Scratch => "device memory",
                 };
-                write!(f, ", {size} threads per position, rows in {rows}")
+                let threads = size * blocks;
+                write!(f, ", {threads} threads per position, rows in {rows}")?;
+                if *blocks > 1 { write!(f, ", {blocks} blocks per position") } else { Ok(()) }
             }
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = by.row().description;

@@ -172,6 +172,12 @@ fn check_mapping(
                     if teams.rows == Rows::Registers && !can_keep {
                         findings.push("other threads than those that write its rows read them".to_owned());
                     }
+                    let has_rows = !kernel.rows(&schedule.program).is_empty();
+                    let can_share =
+                        teams.can_be_of_blocks(nest, has_rows) && teams.blocks <= gpu.cluster_blocks;
+                    if teams.blocks < 1 || (teams.blocks > 1 && !can_share) {
+                        findings.push(format!("{} blocks cannot share a position", teams.blocks));
+                    }
                 }
                 (GpuMapping::Scatter(own), KernelKind::Nest(nest)) => {
                     findings.extend(check_scatter(&schedule.program, nest, own));

@@ -85,6 +85,7 @@ impl CpuTarget {
                 chunk: 1024,
                 few: 0,
                 fewest: 2,
+                near: None,
                 products: Some(SplitKPolicy {
                     products: 1 << 20,
                     depth: 1024,

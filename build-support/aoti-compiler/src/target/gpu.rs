@@ -1,6 +1,6 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
-use super::{MathLibrary, SplitPolicy, Vendor};
+use super::{MathLibrary, NearPolicy, SplitPolicy, Vendor};
 use std::fmt;
 
 /// What of `f32` matrix units may multiply as TF32: numbers of 11 bits, with sums in `f32`. By default what PyTorch
@@ -129,6 +129,8 @@ impl GpuTarget {
     /// Results side by side up to which a block has a place for each.
     pub const FEW_COLUMNS: i64 = 31;
 
+    /// Multiprocessors of a large GPU.
+    pub const MULTIPROCESSORS: i64 = 132;
     /// Positions from which on there is work for every thread of a large GPU, several elements each.
     pub const MANY_POSITIONS: i64 = 1 << 17;
     /// Depths that are multiplied at once with whole numbers of a few bits: groups of such consist of as many.
@@ -148,6 +150,7 @@ impl GpuTarget {
             // Code for narrow warps would leave half of a wide one idle, that for wide ones is right on both.
             common.warp = common.warp.max(other.warp);
             common.cluster_blocks = common.cluster_blocks.min(other.cluster_blocks);
+            common.splits.near = common.splits.near.filter(|_| other.splits.near.is_some());
             common.has_tma &= other.has_tma;
             common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
             common.cache_bytes = common.cache_bytes.min(other.cache_bytes);
@@ -214,6 +217,12 @@ impl GpuTarget {
                 chunk: 1,
                 few: GpuTarget::FEW_COLUMNS,
                 fewest: 4,
+                near: (known.cluster_blocks > 1).then_some(NearPolicy {
+                    blocks: known.cluster_blocks,
+                    busy: 2 * GpuTarget::MULTIPROCESSORS,
+                    rows: 16,
+                    elements: 20 * 1024,
+                }),
                 products: None,
             },
             matrix_units: known.matrix_units,

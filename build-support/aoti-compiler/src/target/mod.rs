@@ -39,8 +39,39 @@ pub struct SplitPolicy {
     pub few: i64,
     /// Parts with fewer of which a second step costs more than it saves.
     pub fewest: i64,
+    /// Rows of which blocks that meet keep one together; none where they cannot.
+    pub near: Option<NearPolicy>,
     /// Matrix products; none where their template splits them.
     pub products: Option<SplitKPolicy>,
+}
+
+/// Rows that are read again once they are added up: several blocks share one, keep it near, and meet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NearPolicy {
+    /// Blocks that share a row at most.
+    pub blocks: i64,
+    /// Blocks that keep the device busy.
+    pub busy: i64,
+    /// Rows that give enough blocks work.
+    pub rows: i64,
+    /// Elements that a block keeps at most.
+    pub elements: i64,
+}
+
+impl NearPolicy {
+    /// Blocks that share each of so many rows: as many as keep the device busy.
+    pub fn blocks_of(&self, rows: i64) -> i64 {
+        let mut blocks = 1;
+        while blocks * 2 <= self.blocks && rows.saturating_mul(blocks * 2) <= self.busy {
+            blocks *= 2;
+        }
+        blocks
+    }
+
+    /// Whether so many rows of such a length stay near.
+    pub fn keeps(&self, rows: i64, length: i64) -> bool {
+        rows >= self.rows && length <= self.elements * self.blocks_of(rows)
+    }
 }
 
 /// The same of matrix products.
@@ -166,6 +197,15 @@ impl Target {
         }
     }
 
+    /// The same of rows: where blocks meet, several share one.
+    pub fn few_rows(&self) -> i64 {
+        let few = self.few_units();
+        match self {
+            Target::Cpu(_) => few,
+            Target::Gpu(gpu) => gpu.splits.near.as_ref().map_or(few, |near| few.min(near.rows - 1)),
+        }
+    }
+
     /// When long sums are split.
     pub fn splits(&self) -> SplitPolicy {
         match self {
@@ -201,9 +241,11 @@ impl Target {
         }
     }
 
-    /// Whether products of so many rows read their right operand in an order of their own.
+    /// Whether products of so many rows read their right operand in an order of their own: so do few rows, and all whose operands are
+    /// brought, as the columns of such then come in the order in which threads finish them.
     pub fn reads_in_order(&self, rows: Option<i64>, dtype: DType) -> bool {
-        rows.is_some_and(|rows| (1..=self.skinny_rows(dtype)).contains(&rows))
+        let is_brought = matches!(self, Target::Gpu(gpu) if gpu.has_tma && dtype.is_half());
+        is_brought || rows.is_some_and(|rows| (1..=self.skinny_rows(dtype)).contains(&rows))
     }
 
     /// Whether a product of so many rows, if that is known, reads a constant right operand in a narrower type than its own.

@@ -2,10 +2,11 @@
 // blocks as a cluster (sm_90 and later, compiled by nvcc), they read each other's sums in shared memory, and each finishes a
 // part of the tile; elsewhere the first block adds up everything, and the others have nothing to do.
 //
-// Sums of blocks are added in the order of the blocks: the result is the same in every run.
+// Sums of blocks are added in the order of the blocks: the result is the same in every run. Teams of the threads of several blocks
+// (simt.h) meet and hand each other what they have here too.
 #pragma once
 
-#include "simt.h"
+#include "../nest.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -47,20 +48,36 @@ template <int Blocks> struct Cluster {
   // Adds the sums that lie at the same place in the shared memory of the other blocks to a few neighbouring ones. Each place is
   // finished, and so written, by one block alone.
   template <int N, class U> static AOTI_INLINE void add_up(U *sums) {
+    U *const places[1] = {sums};
+    add_up_all<N>(places);
+  }
+  // The same at several places, whose sums are on their way together.
+  template <int N, int Count, class U> static AOTI_INLINE void add_up_all(U *const (&places)[Count]) {
     if constexpr (kParts > 1) {
-      const u32 address = detail::shared_address(sums);
-      U all[N];
+      U all[Count][N];
       AOTI_UNROLL_TIMES(8)
-      for (int block = 0; block < kParts; ++block) {
-        U own[N];
-        read(address_in(block, address), own);
-        AOTI_UNROLL_TIMES(8)
-        for (int i = 0; i < N; ++i) all[i] = block == 0 ? own[i] : all[i] + own[i];
-      }
-      __builtin_memcpy(sums, all, sizeof all);
+      for (int block = 0; block < kParts; ++block)
+        AOTI_UNROLL_TIMES(4)
+        for (int p = 0; p < Count; ++p) {
+          U own[N];
+          read(address_in(block, detail::shared_address(places[p])), own);
+          AOTI_UNROLL_TIMES(8)
+          for (int i = 0; i < N; ++i) all[p][i] = block == 0 ? own[i] : all[p][i] + own[i];
+        }
+      AOTI_UNROLL_TIMES(4)
+      for (int p = 0; p < Count; ++p) __builtin_memcpy(places[p], all[p], sizeof all[p]);
     }
   }
 
+  // Writes any value to the same place in the shared memory of a block, word by word.
+  template <class X> static AOTI_INLINE void put_words(int block, u32 *p, const X &x) {
+    const u32 address = address_in(block, detail::shared_address(p));
+    u32 words[(sizeof(X) + 3) / 4] = {};
+    __builtin_memcpy(words, &x, sizeof x);
+    AOTI_UNROLL_TIMES(8)
+    for (int i = 0; i < int(sizeof words / 4); ++i)
+      __asm__ volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address + u32(i) * 4), "r"(words[i]) : "memory");
+  }
   // Writes to the same place in the shared memory of a block.
   static AOTI_INLINE void put(int block, f32 *p, f32 x) {
     if constexpr (kParts == 1)
@@ -95,6 +112,7 @@ private:
   static AOTI_INLINE f32 of(int, const f32 *p) { return *p; }
   static AOTI_INLINE void put(int, f32 *p, f32 x) { *p = x; }
   template <int, class U> static AOTI_INLINE void add_up(U *) {}
+  template <class X> static AOTI_INLINE void put_words(int, u32 *p, const X &x) { __builtin_memcpy(p, &x, sizeof x); }
 #endif
 };
 

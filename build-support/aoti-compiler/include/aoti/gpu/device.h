@@ -6,7 +6,7 @@
 #include "../base.h"
 
 // A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), one whose blocks
-// have some threads more where those have a role of their own (roles.h), the address space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
+// have some threads more where those have a role of their own (roles.h), one of both kinds, the address space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
 // they read by its address.
 #if defined(AOTI_EMULATED)
 #define AOTI_WARPGROUPS 0
@@ -14,6 +14,7 @@
 #define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
 #define AOTI_CLUSTERS 0
 #define AOTI_ROLES_KERNEL(THREADS, COPIERS) AOTI_KERNEL(THREADS)
+#define AOTI_ROLES_CLUSTER_KERNEL(THREADS, COPIERS, BLOCKS) AOTI_KERNEL(THREADS)
 #define AOTI_KERNEL_END(NAME) AOTI_EMULATED_KERNEL(NAME)
 #define AOTI_SHARED static
 #define AOTI_DYNAMIC_SHARED(NAME) char *const NAME = aoti::emulated::dynamic_shared()
@@ -39,9 +40,13 @@
 // The compiler moves registers from one role to another only where it is told that a multiprocessor has one block.
 #define AOTI_ROLES_KERNEL(THREADS, COPIERS) \
   extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS + COPIERS, 1))) void
+#define AOTI_ROLES_CLUSTER_KERNEL(THREADS, COPIERS, BLOCKS)                                        \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS + COPIERS, 1)))          \
+  __attribute__((cluster_dims(BLOCKS, 1, 1))) void
 #else
 #define AOTI_WARPGROUPS 0
 #define AOTI_ROLES_KERNEL(THREADS, COPIERS) AOTI_KERNEL(THREADS)
+#define AOTI_ROLES_CLUSTER_KERNEL(THREADS, COPIERS, BLOCKS) AOTI_CLUSTER_KERNEL(THREADS, BLOCKS)
 #endif
 #define AOTI_KERNEL_END(NAME)
 #define AOTI_SHARED static __attribute__((shared))

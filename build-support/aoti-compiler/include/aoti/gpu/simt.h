@@ -3,7 +3,7 @@
 // effects are the same text on both.
 #pragma once
 
-#include "../nest.h"
+#include "cluster.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -11,16 +11,23 @@ AOTI_NAMESPACE_BEGIN
 template <int Bytes, class T> AOTI_INLINE T *aligned(T *p) { return (T *)__builtin_assume_aligned(p, Bytes); }
 
 // Size threads that work on one position of a nest, Places positions at a time. Members of a team are neighbours, or,
-// Across, neighbours are places and members lie Places threads apart: whichever way memory is contiguous.
-template <int Size, int Places, bool Across> struct Team {
-  static constexpr int size = Size, places = Places;
+// Across, neighbours are places and members lie Places threads apart: whichever way memory is contiguous. The threads of Blocks
+// neighbouring blocks are one team where these are a cluster; elsewhere those of the first do all.
+template <int Size, int Places, bool Across, int Blocks = 1> struct Team {
+  static_assert(Blocks == 1 || (Places == 1 && !Across));
+  static constexpr int blocks = Cluster<Blocks>::kParts;
+  // Members, and those of a block.
+  static constexpr int size = Size * blocks, own_size = Size, places = Places;
   static constexpr bool across = Across;
   // Whether a team lies within one warp and may go its own way.
-  static constexpr bool in_warp = !Across && Size <= kWarp;
+  static constexpr bool in_warp = !Across && size <= kWarp;
+  using Together = Cluster<Blocks>;
 
   AOTI_INLINE int member() const {
     if constexpr (Size == 1)
       return 0;
+    else if constexpr (blocks > 1)
+      return Together::rank() * Size + thread_index();
     else
       return Across ? thread_index() / Places : thread_index() % Size;
   }
@@ -30,7 +37,11 @@ template <int Size, int Places, bool Across> struct Team {
     else
       return Across ? thread_index() % Places : thread_index() / Size;
   }
+  // The same among those of a block.
+  AOTI_INLINE int own_member() const { return blocks > 1 ? thread_index() : member(); }
   AOTI_INLINE bool leads() const { return member() == 0; }
+  // Whether the block has nothing to do.
+  AOTI_INLINE bool is_idle() const { return Together::is_idle(); }
   // What members wrote is seen by all of them.
   AOTI_INLINE void sync() const {
     if constexpr (Size == 1)
@@ -38,7 +49,7 @@ template <int Size, int Places, bool Across> struct Team {
     else if constexpr (in_warp)
       warp_barrier();
     else
-      barrier();
+      Together::meet();
   }
 };
 
@@ -74,6 +85,8 @@ template <class T, int W, int Steps> struct OwnRow {
   alignas(sizeof(T) * W < 16 ? sizeof(T) * W : 16) T elements[Steps][W];
   template <int S> AOTI_INLINE T *at(Slot<S>) { return elements[S]; }
 };
+// How many steps of W elements a member has of a row of that length.
+template <int W, int Length, class Team> constexpr int kOwnSteps = (Length + Team::size * W - 1) / (Team::size * W);
 // The loop over [0, end) of rows that members keep: every step has a slot of its own.
 template <int W, int Steps, int S = 0, class Team, class I, class Body>
 AOTI_INLINE void over_own(const Team &team, I end, const Body &body) {
@@ -120,7 +133,7 @@ template <class Team, class Body> AOTI_INLINE void each_of_tile(const Team &team
 // Every member's x merged where members of a warp are no power of two apart and cannot find each other by their bits: the upper half of
 // them hands what it has to the lower half, by way of shared memory, until one is left.
 template <class Op, class Team, class X> AOTI_INLINE X reduce_halves(const Team &team, X x) {
-  static_assert(Team::across && (Team::size & (Team::size - 1)) == 0);
+  static_assert(Team::across && Team::blocks == 1 && (Team::size & (Team::size - 1)) == 0);
   constexpr int half = Team::size / 2;
   alignas(16) AOTI_SHARED char memory[half * Team::places * sizeof(X)];
   X *const slots = (X *)memory;
@@ -139,11 +152,30 @@ template <class Op, class Team, class X> AOTI_INLINE X reduce_halves(const Team 
   return x;
 }
 
+// What the blocks of a team have, each of which has merged what its members have.
+template <class Op, class Team, class X> AOTI_INLINE X all_reduce_blocks(const Team &, X x) {
+  using Together = typename Team::Together;
+  constexpr int words = (sizeof(X) + 3) / 4;
+  AOTI_SHARED u32 parts[Team::blocks][words];
+  if (thread_index() < Team::blocks) Together::put_words(thread_index(), parts[Together::rank()], x);
+  Together::meet();
+  X all;
+  __builtin_memcpy(&all, parts[0], sizeof all);
+  AOTI_UNROLL_TIMES(8)
+  for (int block = 1; block < Team::blocks; ++block) {
+    X own;
+    __builtin_memcpy(&own, parts[block], sizeof own);
+    all = Op::merge(all, own);
+  }
+  Together::part();
+  return all;
+}
+
 // Every member's x merged, in an order that is the same in every run; every member gets the result.
 template <class Op, class Team, class X> AOTI_INLINE X all_reduce(const Team &team, X x) {
   if constexpr (Team::size == 1) return x;
   // Neighbouring members are so many threads apart. Those of a warp first merge what they have.
-  constexpr int apart = Team::across ? Team::places : 1, end = Team::size * apart;
+  constexpr int apart = Team::across ? Team::places : 1, end = Team::own_size * apart;
   if constexpr ((apart & (apart - 1)) != 0) {
     return reduce_halves<Op>(team, x);
   } else {
@@ -153,15 +185,16 @@ template <class Op, class Team, class X> AOTI_INLINE X all_reduce(const Team &te
       x = thread_index() & distance ? Op::merge(other, x) : Op::merge(x, other);
     }
     if constexpr (end > kWarp) {
-      constexpr int in_warp = apart < kWarp ? kWarp / apart : 1, left = Team::size / in_warp;
+      constexpr int in_warp = apart < kWarp ? kWarp / apart : 1, left = Team::own_size / in_warp;
       alignas(16) AOTI_SHARED char memory[left * Team::places * sizeof(X)];
       X *slots = (X *)memory + team.place();
-      if (team.member() % in_warp == 0) slots[team.member() / in_warp * Team::places] = x;
+      if (team.own_member() % in_warp == 0) slots[team.own_member() / in_warp * Team::places] = x;
       barrier();
       x = slots[0];
       for (int m = 1; m < left; ++m) x = Op::merge(x, slots[m * Team::places]);
       barrier();
     }
+    if constexpr (Team::blocks > 1) x = all_reduce_blocks<Op>(team, x);
     return x;
   }
 }

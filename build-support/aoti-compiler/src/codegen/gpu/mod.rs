@@ -157,7 +157,10 @@ impl DeviceText {
         let kernel = match (producer_threads, cluster) {
             (0, 1) => format!("AOTI_KERNEL({threads})"),
             (0, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
-            (producer_threads, _) => format!("AOTI_ROLES_KERNEL({threads}, {producer_threads})"),
+            (producer_threads, 1) => format!("AOTI_ROLES_KERNEL({threads}, {producer_threads})"),
+            (producer_threads, blocks) => {
+                format!("AOTI_ROLES_CLUSTER_KERNEL({threads}, {producer_threads}, {blocks})")
+            }
         };
         let (begin, call_next) = ("begin_kernel();\n", "let_next_kernel_come();\n");
         let (first, last) = match self.launch.trigger {

@@ -69,35 +69,45 @@ impl Printer<'_> {
 
     /// Declarations of rows that stay with the threads that write them.
     fn own_rows(&self) -> String {
-        let (lanes, steps) = (self.teams.lanes, self.own_steps().unwrap_or(0));
+        let (lanes, steps) = (self.teams.lanes, self.own_steps().unwrap_or_default());
         let rows = self.parameters.rows().map(|(id, name)| {
             format!("OwnRow<{}, {lanes}, {steps}> {name};\n", type_name(self.program.buffers[id].dtype))
         });
         rows.collect()
     }
 
-    /// How many times a thread takes elements of a row.
-    fn own_steps(&self) -> Option<i64> {
-        Teams::length_of_own_rows(self.program, self.nest).map(|length| self.teams.steps(length))
+    /// How many times a thread takes elements of a row. Where blocks are no cluster, the first one has all of them.
+    fn own_steps(&self) -> Option<String> {
+        let Teams { lanes, blocks, .. } = self.teams;
+        Teams::length_of_own_rows(self.program, self.nest).map(|length| match blocks {
+            1 => self.teams.steps(length).to_string(),
+            _ => format!("kOwnSteps<{lanes}, {length}, decltype(team)>"),
+        })
     }
 
     fn function(&self, units: &Expr, rows: &str) -> String {
         let (teams, index) = (self.teams, self.index);
         let per_block = teams.per_block();
-        let first = match per_block {
-            1 => format!("{index}(block_index())"),
-            _ => format!("{index}(block_index()) * {per_block} + team.place()"),
+        let (first, step) = match (per_block, teams.blocks) {
+            (1, 1) => (format!("{index}(block_index())"), format!("{index}(block_count())")),
+            (1, blocks) => {
+                (format!("{index}(block_index() / {blocks})"), format!("{index}(block_count() / {blocks})"))
+            }
+            _ => (
+                format!("{index}(block_index()) * {per_block} + team.place()"),
+                format!("{index}(block_count()) * {per_block}"),
+            ),
         };
-        let step = match per_block {
-            1 => format!("{index}(block_count())"),
-            _ => format!("{index}(block_count()) * {per_block}"),
+        let (blocks, idle) = match teams.blocks {
+            1 => (String::new(), ""),
+            blocks => (format!(", {blocks}"), "if (team.is_idle()) return;\n"),
         };
         let mut body = self.positions();
         if !rows.is_empty() && teams.is_shared() && teams.rows != Rows::Registers {
             body.push_str("team.sync();\n");
         }
         format!(
-            "constexpr Team<{}, {}, {}> team{{}};\n{rows}const {index} units = {};\n\
+            "constexpr Team<{}, {}, {}{blocks}> team{{}};\n{idle}{rows}const {index} units = {};\n\
              {EACH_UNIT}for ({index} unit = {first}; unit < units; unit += {step}) {{\n{}}}\n",
             teams.size,
             teams.places,
@@ -243,7 +253,7 @@ impl Printer<'_> {
     /// Whether the inner axes are shared out as one: a short last one would leave members idle, or with one load on its way.
     fn are_one(&self, axes: &[Axis]) -> bool {
         let [_, .., last] = axes else { return false };
-        let (size, lanes) = (self.teams.size, self.teams.lanes);
+        let (size, lanes) = (self.teams.members(), self.teams.lanes);
         last.extent.as_int().is_some_and(|extent| extent < 4 * size * lanes && extent % lanes == 0)
     }
 
@@ -305,7 +315,7 @@ impl Printer<'_> {
                 )
             };
             let axes: Vec<&Axis> = stage.axes.iter().collect();
-            if self.are_one(&stage.axes) {
+            if axes.len() > 1 && (is_own || self.are_one(&stage.axes)) {
                 let total = Expr::product(stage.axes.iter().map(|axis| &axis.extent));
                 return over("step", &total, &(self.unit_axes(&axes, "step") + &printed.uniform + &body));
             }

@@ -17,7 +17,8 @@ fn launch(batches: &Expr, rows: &Expr, columns: &Expr, tile: &Tile) -> Launch {
         shared,
         cluster: tile.blocks,
         producer_threads: tile.producer_threads,
-        persistent: tile.producer_threads > 0,
+        // Blocks that share a tile wait for each other at its end.
+        persistent: tile.producer_threads > 0 && tile.blocks == 1,
         ..launch
     }
 }
@@ -63,7 +64,7 @@ fn maps_of_convolution(program: &Program, conv: &Convolution, tile: &Tile) -> Ve
             vec![argument(conv.weight, weights, tile.rows), argument(conv.input, pixels, tile.columns)]
         }
         Channels::Last => {
-            let weights = right(conv.weight, weights, depth, tile.columns);
+            let weights = right(conv.weight, weights, depth, tile);
             vec![argument(conv.input, pixels, tile.rows), weights]
         }
     }
@@ -93,14 +94,15 @@ fn maps(program: &Program, matmul: &MatMul, tile: &Tile) -> Vec<MapArgument> {
         && let Some(own) = all.pop()
     {
         let depth = ROW_BYTES / matmul.dtype.size() as i64;
-        all.push(right(own.buffer, own.map, depth, tile.columns));
+        all.push(right(own.buffer, own.map, depth, tile));
     }
     all
 }
 
-/// The map of a right operand that is contiguous along the depth.
-fn right(buffer: BufferId, map: TensorMap, depth: i64, columns: i64) -> MapArgument {
-    match map.interleaved(depth, columns) {
+/// The map of a right operand that is contiguous along the depth. Sums that blocks add up together are in the order of the columns.
+fn right(buffer: BufferId, map: TensorMap, depth: i64, tile: &Tile) -> MapArgument {
+    let columns = tile.columns;
+    match map.interleaved(depth, columns).filter(|_| tile.blocks == 1) {
         Some((map, extents)) => MapArgument { buffer, map, extents },
         None => MapArgument { buffer, map, extents: vec![depth, columns] },
     }

@@ -172,8 +172,9 @@ fn on_units(element: Parameter, tile: &Tile, asked: &Asked) -> Call<&'static str
     if tile.producer_threads == 0 {
         return Call::new("contract_units", PLACE).with(sizes(element, tile, asked));
     }
-    let parameters = [element, number(tile.rows), number(tile.columns), number(asked.lanes)];
-    Call::new("contract_brought", ["role"].into_iter().chain(PLACE)).with(parameters)
+    let numbers = [tile.rows, tile.columns, asked.lanes].into_iter().chain(shared_by(tile)).map(number);
+    Call::new("contract_brought", ["role"].into_iter().chain(PLACE))
+        .with([element].into_iter().chain(numbers))
 }
 
 fn number(value: i64) -> Parameter {
@@ -182,9 +183,14 @@ fn number(value: i64) -> Parameter {
 
 /// Elements, sizes of a tile, lanes of the epilogue, and the blocks that share the tile where there are several.
 fn sizes(element: Parameter, tile: &Tile, asked: &Asked) -> Vec<Parameter> {
-    let Tile { rows, columns, threads, blocks, .. } = *tile;
-    let numbers = [rows, columns, threads, asked.lanes].into_iter().chain((blocks != 1).then_some(blocks));
+    let Tile { rows, columns, threads, .. } = *tile;
+    let numbers = [rows, columns, threads, asked.lanes].into_iter().chain(shared_by(tile));
     [element].into_iter().chain(numbers.map(number)).collect()
+}
+
+/// The blocks that share a tile, where there are several.
+fn shared_by(tile: &Tile) -> Option<i64> {
+    (tile.blocks != 1).then_some(tile.blocks)
 }
 
 fn early(asked: &Asked) -> Option<Parameter> {

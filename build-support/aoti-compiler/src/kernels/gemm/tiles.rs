@@ -3,6 +3,8 @@
 //! A large tile reads each operand less often; a small one leaves work for every multiprocessor. The largest that still
 //! gives every multiprocessor a tile is taken.
 
+mod times;
+
 use crate::constants;
 use crate::kernels::GroupTiles;
 use crate::kernels::conv::brought;
@@ -23,8 +25,6 @@ const NARROW: i64 = GpuTarget::SKINNY_ROWS;
 const FEW_COLUMNS: i64 = constants::SKINNY_COLUMNS;
 /// Tiles that keep the multiprocessors of a large GPU busy.
 const ENOUGH_TILES: i64 = 96;
-/// Tiles that are enough where others take more than twice as long.
-const FAST_TILES: i64 = 56;
 /// Threads of a block.
 const THREADS: i64 = constants::SKINNY_THREADS;
 /// Shared memory that is left to what templates declare.
@@ -42,20 +42,21 @@ const UNITS: [UnitTile; 5] = [
 ];
 /// Large tiles of products whose operands the copy engine brings (`gpu/unit_roles.h`), by threads with roles, before the others. What
 /// they gain is that the next one is on its way while one is finished; where each multiprocessor has one, the largest gains nothing.
-const BROUGHT_PRODUCTS: [UnitTile; 2] = [
+const BROUGHT_PRODUCTS: [UnitTile; 3] = [
     UnitTile { producer_threads: PRODUCER_THREADS, least: MULTIPROCESSORS + 1, ..UNITS[0] },
-    UnitTile { producer_threads: PRODUCER_THREADS, ..UNITS[1] },
+    UnitTile { producer_threads: PRODUCER_THREADS, least: 1, ..UNITS[1] },
+    UnitTile { producer_threads: PRODUCER_THREADS, depth: 128, ..UnitTile::of(128, 64, 256, 1) },
 ];
-/// What a piece of such a tile takes, by its columns: a narrow one reads its rows as often as a wide one. Of those that keep the device
-/// busy the one is taken whose pieces take least, in as many turns as an H100's multiprocessors need for all tiles.
-const PIECE_TIMES: [(i64, i64); 3] = [(256, 256), (128, 143), (64, 96)];
-const MULTIPROCESSORS: i64 = 132;
+/// Multiprocessors of an H100.
+const MULTIPROCESSORS: i64 = GpuTarget::MULTIPROCESSORS;
+/// Pieces of the depth that a block has at least where several share a tile.
+const SHARED_PIECES: i64 = 3;
 /// The same of `f32` that is rounded, and of convolutions: others multiply and gather them at less than half the speed, so that
 /// fewer tiles are enough, measured on an H100.
 const BROUGHT: [UnitTile; 3] = [
     UnitTile { producer_threads: PRODUCER_THREADS, ..UNITS[0] },
-    UnitTile { producer_threads: PRODUCER_THREADS, least: FAST_TILES, ..UNITS[1] },
-    UnitTile { producer_threads: PRODUCER_THREADS, depth: 128, ..UnitTile::of(128, 64, 256, FAST_TILES) },
+    UnitTile { producer_threads: PRODUCER_THREADS, least: 1, ..UNITS[1] },
+    UnitTile { producer_threads: PRODUCER_THREADS, depth: 128, ..UnitTile::of(128, 64, 256, 1) },
 ];
 /// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
 const PRODUCER_THREADS: i64 = constants::COPIERS;
@@ -110,7 +111,7 @@ struct UnitTile {
     least: i64,
     /// Blocks that may share a tile at most.
     most_blocks: i64,
-    /// Threads beside these that have the operands brought; or 0.
+    /// Threads beside these that have the operands brought; or 0. So many blocks as may share a tile then do.
     producer_threads: i64,
 }
 
@@ -123,6 +124,9 @@ impl UnitTile {
     /// How many blocks share a tile: as few as make enough of them, where the sums are long enough.
     fn blocks(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
         let most = self.most_blocks.min(target.cluster_blocks);
+        if self.producer_threads > 0 {
+            return most;
+        }
         contraction.sharers((self.rows, self.columns), self.depth, most, self.least)
     }
 
@@ -132,13 +136,6 @@ impl UnitTile {
         let long = contraction.depth.as_int().is_none_or(|depth| depth >= self.depth);
         long && tiles
             .is_some_and(|tiles| tiles.saturating_mul(self.blocks(contraction, target)) >= self.least)
-    }
-
-    /// What all turns of a multiprocessor take, for one piece of the depth each.
-    fn turns(&self, contraction: &Contraction) -> i64 {
-        let tiles = contraction.count(self.rows, self.columns).unwrap_or(1);
-        let piece = PIECE_TIMES.iter().find(|(columns, _)| *columns == self.columns).map(|(_, time)| *time);
-        (tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS * piece.unwrap_or(self.columns)
     }
 
     /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results, of which a few rows are
@@ -380,20 +377,17 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
 fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTile> {
     let tiles = contraction.units(target);
     let fits = |tile: &&UnitTile| tile.fits(contraction, target);
+    // Halves that nothing else multiplies as fast are left to the smallest tile.
+    let smallest = (contraction.kind == Kind::Halves).then(|| tiles.last()).flatten();
     let found = if contraction.gathers {
         None
     } else if contraction.tiles(1, 1).is_none() {
         tiles.iter().skip(TYPICAL_UNITS).find(fits)
     } else {
         let busy = || tiles.iter().filter(fits).filter(|tile| tile.is_busy(contraction, target));
-        let is_rated = |tile: &&UnitTile| {
-            tile.producer_threads > 0 || (contraction.is_brought && tile.columns == UNITS[0].columns)
-        };
-        let rated = busy().filter(is_rated);
-        rated.min_by_key(|tile| tile.turns(contraction)).or_else(|| busy().next())
+        let all = busy().chain(smallest).filter(|tile| contraction.is_brought && tile.times().is_some());
+        all.min_by_key(|tile| tile.time(contraction, target)).or_else(|| busy().next())
     };
-    // Halves that nothing else multiplies as fast are left to the smallest tile.
-    let smallest = (contraction.kind == Kind::Halves).then(|| tiles.last()).flatten();
     found.or(smallest).copied()
 }
 
@@ -448,7 +442,26 @@ impl Contraction {
             Kind::Whole | Kind::Other => &[],
         };
         let has_room = |tile: &UnitTile| tile.rows * tile.columns <= tile.threads * units.thread_sums;
-        [brought, plain].concat().into_iter().filter(has_room).collect()
+        let shared = self.shared_tiles(brought, target);
+        [brought, &shared, plain].concat().into_iter().filter(has_room).collect()
+    }
+
+    /// The tiles that are brought, shared by blocks that each have some pieces of the depth.
+    fn shared_tiles(&self, brought: &[UnitTile], target: &GpuTarget) -> Vec<UnitTile> {
+        let piece = UNIT_BYTES / self.size;
+        let of = |tile: &UnitTile, blocks: i64| {
+            let tiles = self.count(tile.rows, tile.columns)?;
+            let is_long = self.depth.as_int()? >= blocks * SHARED_PIECES * piece;
+            let is_few = tiles.saturating_mul(blocks / 2) < MULTIPROCESSORS;
+            (is_long && is_few && blocks <= target.cluster_blocks).then_some(UnitTile {
+                most_blocks: blocks,
+                least: 1,
+                depth: 0,
+                ..*tile
+            })
+        };
+        let counts = [2, 4];
+        brought.iter().flat_map(|tile| counts.into_iter().filter_map(|blocks| of(tile, blocks))).collect()
     }
 
     /// Blocks that share each tile of such a size: the fewest, by powers of two, that give the device `least` of them, each with

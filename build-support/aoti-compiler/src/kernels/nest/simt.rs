@@ -31,6 +31,9 @@ const COLUMN_THREADS: i64 = 512;
 const MANY_ROWS: i64 = 256;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
 const MANY: i64 = GpuTarget::MANY_POSITIONS;
+/// Elements of a position from which on blocks share it: to meet takes them as long as one of them takes for some thousand elements,
+/// measured on an H100.
+const SHARED_ELEMENTS: i64 = 16 * 1024;
 /// Rows beyond this many bytes for a block are kept in device memory.
 const MAX_ROWS: i64 = 64 * 1024;
 /// What an access to shared memory costs, as a part of one to device memory.
@@ -68,7 +71,10 @@ pub(in crate::kernels) fn map(
     let rows = kernel.rows(program);
     let bytes = bytes_of_rows(program, &rows, ranges);
     let mut teams = shape(program, nest, ranges, bytes > 0);
-    let own = with_registers(program, (nest, &rows), &teams, ranges);
+    let own = with_registers(program, (nest, &rows), &teams, (ranges, target));
+    if rows.is_empty() {
+        teams = of_blocks(nest, teams, (ranges, target));
+    }
     let limit = target.max_shared_bytes.min(MAX_ROWS) - KEPT_FREE;
     if bytes.checked_mul(teams.places).is_none_or(|bytes| bytes > limit) {
         teams.rows = Rows::Scratch;
@@ -90,7 +96,9 @@ pub(in crate::kernels) fn launches(
     let bytes = &size_of_rows(program, &rows) * teams.places;
     let has = |place: Rows| teams.rows == place && !rows.is_empty();
     let most = if has(Rows::Scratch) { SCRATCH_BLOCKS } else { MAX_BLOCKS };
-    let launch = Launch::of(&teams.units(nest), teams.per_block(), teams.threads(), most);
+    let blocks = &teams.units(nest) * teams.blocks;
+    let launch =
+        Launch { cluster: teams.blocks, ..Launch::of(&blocks, teams.per_block(), teams.threads(), most) };
     let scratch = has(Rows::Scratch).then(|| &bytes * SCRATCH_BLOCKS);
     let shared = if has(Rows::Shared) { bytes } else { Expr::int(0) };
     Launches::with_scratch(vec![Launch { shared, ..launch }], scratch)
@@ -122,6 +130,7 @@ pub(crate) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
 fn plain(size: i64, places: i64, along: Along, lanes: i64) -> Teams {
     Teams {
         size,
+        blocks: 1,
         places,
         across: false,
         along,
@@ -265,7 +274,7 @@ fn with_registers(
     program: &Program,
     (nest, rows): (&Nest, &[BufferId]),
     teams: &Teams,
-    ranges: &dyn Ranges,
+    (ranges, target): (&dyn Ranges, &GpuTarget),
 ) -> Option<Teams> {
     if teams.along != Along::Inner || !teams.is_shared() {
         return None;
@@ -275,7 +284,13 @@ fn with_registers(
         let outside: Vec<&Access> = stage.accesses().filter(|access| !is_local(program, access)).collect();
         (!outside.is_empty()).then(|| lanes_of(program, stage, outside.iter().copied()))?
     };
-    let lanes = nest.stages.iter().filter_map(outside).min().unwrap_or(1);
+    // Rows of several axes are one to who keeps them.
+    let inside = |stage: &Stage| -> Option<i64> {
+        let last = stage.axes.last().filter(|_| stage.axes.len() > 1)?;
+        stage.accesses().any(|access| is_local(program, access)).then(|| fitting(last, 8))
+    };
+    let lanes =
+        nest.stages.iter().flat_map(|stage| [outside(stage), inside(stage)]).flatten().min().unwrap_or(1);
     let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
     // Two loads of a thread are on their way at a time, where there are positions for all multiprocessors. Other stages may be
     // longer than the rows that are kept.
@@ -284,10 +299,24 @@ fn with_registers(
     let (wanted, most) = if positions < 64 { (longest / lanes, 1024) } else { (longest / lanes / 2, 512) };
     let size = team_of(wanted, most, positions);
     let own = plain(size, if size <= 32 { BLOCK / size } else { 1 }, Along::Inner, lanes);
+    let own = of_blocks(nest, Teams { rows: Rows::Registers, ..own }, (ranges, target));
     let element: usize = rows.iter().map(|id| program.buffers[*id].dtype.size()).sum();
     let bytes = own.steps(length) * lanes * i64::try_from(element).ok()?;
-    (length % lanes == 0 && bytes <= OWN_BYTES && bytes * own.threads() <= BLOCK_BYTES)
-        .then_some(Teams { rows: Rows::Registers, ..own })
+    (length % lanes == 0 && bytes <= OWN_BYTES && bytes * own.threads() <= BLOCK_BYTES).then_some(own)
+}
+
+/// The same teams, or those of several blocks for each of few positions of much data: as many as keep the device busy.
+fn of_blocks(nest: &Nest, teams: Teams, (ranges, target): (&dyn Ranges, &GpuTarget)) -> Teams {
+    let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
+    let known = |stage: &Stage| Expr::product(stage.axes.iter().map(|axis| &axis.extent)).as_int();
+    let longest = nest.stages.iter().map(known).try_fold(0, |most, own| own.map(|own| most.max(own)));
+    let (longest, blocks) =
+        (longest.unwrap_or(0), target.splits.near.as_ref().map_or(1, |near| near.blocks_of(positions)));
+    if blocks == 1 || longest < SHARED_ELEMENTS || !teams.can_be_of_blocks(nest, false) {
+        return teams;
+    }
+    let most = if positions * blocks <= GpuTarget::MULTIPROCESSORS { 1024 } else { 512 };
+    Teams { size: team_of(longest / teams.lanes / blocks, most, positions), blocks, ..teams }
 }
 
 /// The smallest team of at least so many threads, or the largest. Where there are few positions, parts of a warp would leave the
@@ -329,10 +358,13 @@ fn inner_lanes(program: &Program, nest: &Nest) -> i64 {
 /// Elements of the last axis of a stage that these accesses read or write at once.
 fn lanes_of<'a>(program: &Program, stage: &Stage, accesses: impl Iterator<Item = &'a Access>) -> Option<i64> {
     let last = stage.axes.last()?;
-    let lanes = whole_loads(program, accesses, last.symbol);
-    // Rows of other sizes have every other row out of step with 16 bytes.
-    let fits = |n: &i64| *n <= lanes && last.extent.as_int().is_some_and(|extent| extent % n == 0);
-    Some([8, 4, 2].into_iter().find(fits).unwrap_or(1))
+    Some(fitting(last, whole_loads(program, accesses, last.symbol)))
+}
+
+/// Lanes along an axis, at most so many: rows of other sizes have every other row out of step with 16 bytes.
+fn fitting(axis: &Axis, most: i64) -> i64 {
+    let fits = |n: &i64| *n <= most && axis.extent.as_int().is_some_and(|extent| extent % n == 0);
+    [8, 4, 2].into_iter().find(fits).unwrap_or(1)
 }
 
 /// How many elements make 16 bytes of the widest type; 1 where nothing is contiguous.

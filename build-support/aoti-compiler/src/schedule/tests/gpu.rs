@@ -123,6 +123,52 @@ fn threads_copy_only_what_the_copy_engine_can_read() {
     assert!(is_refused(512, "bf16", "sm_80"), "without an engine");
 }
 
+/// The softmax of `[rows, length]` on a GPU, and the teams of its kernels.
+fn softmax(rows: i64, length: i64, architecture: &str) -> (Schedule, Vec<Teams>) {
+    let graph = graph_of(&format!(
+        "input %x \"x\": f32[{rows}, {length}]
+         %m: f32[{rows}] = max %x axes [1]
+         %mx: f32[{rows}, {length}] = view %m [i0]
+         %d: f32[{rows}, {length}] = sub %x, %mx
+         %e: f32[{rows}, {length}] = exp %d
+         %s: f32[{rows}] = sum %e axes [1]
+         %sx: f32[{rows}, {length}] = view %s [i0]
+         %y: f32[{rows}, {length}] = div %e, %sx
+         output %y \"y\""
+    ));
+    let target = Target::Gpu(GpuTarget::named(architecture).expect("it is in the table"));
+    let schedule = scheduled_for(&graph, &target, &Records::none()).schedule;
+    let teams = schedule.mappings.values().filter_map(|mapping| match mapping {
+        Mapping::Gpu(GpuMapping::Teams(teams)) => Some(teams.clone()),
+        Mapping::Gpu(GpuMapping::Scatter(_) | GpuMapping::Tiles(_) | GpuMapping::Template { .. })
+        | Mapping::Cpu(_) => None,
+    });
+    let teams = teams.collect();
+    (schedule, teams)
+}
+
+#[test]
+fn blocks_share_positions_that_are_few_and_long() {
+    let (mut schedule, teams) = softmax(16, 40_000, "sm_90a");
+    let [own] = teams.as_slice() else { panic!("one kernel: {teams:?}") };
+    assert_eq!((own.blocks, own.rows), (8, Rows::Registers));
+    let launch = &schedule.launches.values().next().expect("one kernel")[0];
+    assert_eq!((launch.cluster, launch.grid.as_int()), (8, Some(128)));
+    assert_eq!(crate::schedule::text::parse(&crate::schedule::text::print(&schedule)), Ok(schedule.clone()));
+    let blocks = |rows, length, architecture| {
+        softmax(rows, length, architecture).1.iter().map(|teams| teams.blocks).max()
+    };
+    assert_eq!(blocks(100, 40_000, "sm_90a"), Some(2), "as many as keep the device busy");
+    assert_eq!(blocks(16, 400, "sm_90a"), Some(1), "a block has all of a row at once");
+    assert_eq!(blocks(1000, 40_000, "sm_90a"), Some(1), "rows enough");
+    assert_eq!(blocks(16, 40_000, "sm_80"), Some(1), "blocks there do not meet");
+    let id = schedule.mappings.keys().next().expect("one kernel");
+    let Mapping::Gpu(GpuMapping::Teams(teams)) = &mut schedule.mappings[id] else { panic!("teams") };
+    teams.rows = Rows::Shared;
+    let found = verify(&schedule);
+    assert!(found.iter().any(|finding| finding.contains("8 blocks cannot share a position")), "{found:?}");
+}
+
 /// A scatter of `[updates, 16]` into `[rows, 16]` on a GPU, by indices that data gives.
 fn scattered(dtype: &str, rows: i64, updates: i64, combine: &str) -> Schedule {
     let graph = graph_of(&format!(

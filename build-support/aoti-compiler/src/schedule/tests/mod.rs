@@ -11,7 +11,7 @@ mod questions;
 use super::*;
 use crate::graph::Graph;
 use crate::graph::text::parse;
-use crate::kernels::mapping::{GpuMapping, Lanes, MathPath, Meeting, Scattering, Split, Tile};
+use crate::kernels::mapping::{GpuMapping, Lanes, MathPath, Meeting, Rows, Scattering, Split, Teams, Tile};
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
 use crate::target::GpuTarget;

@@ -238,7 +238,8 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         let (words, index) = (width(cursor, "words")?, index_width(cursor)?);
         return Ok(Mapping::Gpu(GpuMapping::Scatter(Scattering { by, lanes, words, index })));
     }
-    let (size, places) = (field(cursor, "team")?, field(cursor, "places")?);
+    let (size, blocks) = (field(cursor, "team")?, blocks(cursor)?);
+    let places = field(cursor, "places")?;
     let across = one_of(cursor, "adjacent", [("places", true), ("members", false)])?;
     let along = one_of(cursor, "along", [("outer", Along::Outer), ("inner", Along::Inner)])?;
     let lanes = field(cursor, "lanes")?;
@@ -248,7 +249,7 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     let in_order: Result<Vec<usize>, _> = cursor.bracketed()?.into_iter().map(str::parse).collect();
     let in_order = in_order.map_err(|_| cursor.error("expected axes by number"))?;
     let index = index_width(cursor)?;
-    let teams = Teams { size, places, across, along, lanes, turned, index, rows, in_order };
+    let teams = Teams { size, blocks, places, across, along, lanes, turned, index, rows, in_order };
     Ok(Mapping::Gpu(GpuMapping::Teams(teams)))
 }
 

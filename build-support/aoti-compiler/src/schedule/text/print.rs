@@ -180,7 +180,8 @@ pub(in crate::schedule) fn mapping_line(mapping: &Mapping) -> String {
             format!("map scatter {by} lanes {lanes} words {words} index {}", bits(*index))
         }
         Mapping::Gpu(GpuMapping::Teams(teams)) => {
-            let Teams { size, places, across, along, lanes, turned, index, rows, in_order } = teams;
+            let Teams { size, blocks, places, across, along, lanes, turned, index, rows, in_order } = teams;
+            let blocks = blocks_text(*blocks);
             let turned = turned.map_or_else(String::new, |axis| format!(" turned {axis}"));
             let side = if *across { "places" } else { "members" };
             let along = match along {
@@ -189,7 +190,7 @@ pub(in crate::schedule) fn mapping_line(mapping: &Mapping) -> String {
             };
             let rows = rows_text(*rows);
             format!(
-                "map team {size} places {places} adjacent {side} along {along} lanes {lanes}{turned} rows {rows} order {} index {}",
+                "map team {size}{blocks} places {places} adjacent {side} along {along} lanes {lanes}{turned} rows {rows} order {} index {}",
                 bracketed(in_order),
                 bits(*index)
             )

@@ -33,7 +33,9 @@ impl fmt::Display for Setting {
                 let (by, blocks) = (by.row().word, blocks_text(*blocks));
                 write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
-            Layout::Teams { size, rows } => write!(f, " team {size} rows {}", rows_text(*rows)),
+            Layout::Teams { size, blocks, rows } => {
+                write!(f, " team {size}{} rows {}", blocks_text(*blocks), rows_text(*rows))
+            }
             Layout::Scatter(by) => write!(f, " by {}", meeting_text(*by)),
             Layout::Fixed => Ok(()),
         }
@@ -112,8 +114,8 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         let threads = cursor.number()?;
         Layout::Tile { by, rows, columns, threads, blocks: blocks(cursor)? }
     } else if cursor.eat_word("team") {
-        let size = cursor.number()?;
-        Layout::Teams { size, rows: rows(cursor)? }
+        let (size, blocks) = (cursor.number()?, blocks(cursor)?);
+        Layout::Teams { size, blocks, rows: rows(cursor)? }
     } else if cursor.eat_word("by") {
         Layout::Scatter(meeting(cursor)?)
     } else {

@@ -93,3 +93,124 @@ AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *in0, const i64 *in1, 
 }
 AOTI_KERNEL_END(k_integers)
 
+AOTI_CLUSTER_KERNEL(512, 8) k_most(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1, f32 *__restrict__ out2) {
+  (void)run;
+  begin_kernel();
+  constexpr Team<512, 1, false, 8> team{};
+  if (team.is_idle()) return;
+  OwnRow<f32, 4, kOwnSteps<4, 16400, decltype(team)>> row0;
+  const i32 units = 16;
+  AOTI_UNROLL_TIMES(1)
+  for (i32 unit = i32(block_index() / 8); unit < units; unit += i32(block_count() / 8)) {
+    const i32 i0 = unit;
+    (void)i0;
+    MaxAccumulator<f32, 4> accumulator0;
+    ArgAccumulator<f32, 4, true> accumulator2;
+    over_own<4, kOwnSteps<4, 16400, decltype(team)>>(team, i32(16400), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, aligned<16>(in0 + (16400 * i0 + i1)));
+      store(lanes, row0.at(slot), stage0_t0);
+      accumulator0.add(lanes, slot, stage0_t0);
+      accumulator2.add(lanes, slot, stage0_t0, iota(lanes, i1));
+    });
+    accumulator0.combine(team);
+    accumulator2.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    const auto stage1_t1 = accumulator2.result();
+    if (team.leads()) {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out1 + i0, stage1_t1);
+    }
+    SumAccumulator<f32, 4> accumulator1;
+    const auto stage2_t1 = stage1_t0;
+    over_own<4, kOwnSteps<4, 16400, decltype(team)>>(team, i32(16400), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage2_t0 = load(lanes, row0.at(slot));
+      const auto stage2_v1 = spread(lanes, stage2_t1);
+      const auto stage2_t2 = stage2_t0 - stage2_v1;
+      const auto stage2_t3 = exp(stage2_t2);
+      store(lanes, aligned<16>(out0 + (16400 * i0 + i1)), stage2_t3);
+      accumulator1.add(lanes, slot, stage2_t3);
+    });
+    accumulator1.combine(team);
+    team.sync();
+    const auto stage3_t0 = accumulator1.result();
+    const auto stage4_t1 = stage3_t0;
+    over<4>(team, i32(16400), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage4_t0 = load(lanes, aligned<16>(out0 + (16400 * i0 + i1)));
+      const auto stage4_v1 = spread(lanes, stage4_t1);
+      const auto stage4_t2 = stage4_t0 / stage4_v1;
+      store(lanes, aligned<16>(out2 + (16400 * i0 + i1)), stage4_t2);
+    });
+  }
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_most)
+
+AOTI_CLUSTER_KERNEL(512, 8) k_total(Run run, const f16 *in0, f32 *__restrict__ out0, const f16 *in1, f16 *__restrict__ out1) {
+  (void)run;
+  begin_kernel();
+  constexpr Team<512, 1, false, 8> team{};
+  if (team.is_idle()) return;
+  OwnRow<f16, 4, kOwnSteps<4, 16400, decltype(team)>> row0;
+  const i32 units = 16;
+  AOTI_UNROLL_TIMES(1)
+  for (i32 unit = i32(block_index() / 8); unit < units; unit += i32(block_count() / 8)) {
+    const i32 i0 = unit / (4);
+    (void)i0;
+    const i32 i1 = unit % (4);
+    (void)i1;
+    SumAccumulator<f32, 4> accumulator0;
+    over_own<4, kOwnSteps<4, 16400, decltype(team)>>(team, i32(16400), [&](auto lanes, i32 i3, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, aligned<8>(in0 + (65600 * i0 + 16400 * i1 + i3)));
+      const auto stage0_t1 = stage0_t0;
+      store(lanes, row0.at(slot), stage0_t0);
+      accumulator0.add(lanes, slot, stage0_t1);
+    });
+    accumulator0.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    SumAccumulator<f32, 4> accumulator1;
+    const auto stage2_t2 = stage1_t0;
+    const auto stage2_t3 = broadcast(Full<1>{}, 16400.0f);
+    const auto stage2_t4 = stage2_t2 / stage2_t3;
+    over_own<4, kOwnSteps<4, 16400, decltype(team)>>(team, i32(16400), [&](auto lanes, i32 i3, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage2_t0 = load(lanes, row0.at(slot));
+      const auto stage2_t1 = stage2_t0;
+      const auto stage2_v4 = spread(lanes, stage2_t4);
+      const auto stage2_t5 = stage2_t1 - stage2_v4;
+      const auto stage2_t6 = stage2_t5 * stage2_t5;
+      store(lanes, aligned<16>(out0 + (65600 * i0 + 16400 * i1 + i3)), stage2_t5);
+      accumulator1.add(lanes, slot, stage2_t6);
+    });
+    accumulator1.combine(team);
+    team.sync();
+    const auto stage3_t0 = accumulator1.result();
+    const auto stage3_t1 = broadcast(Full<1>{}, 16400.0f);
+    const auto stage3_t2 = stage3_t0 / stage3_t1;
+    const auto stage3_t3 = rsqrt(stage3_t2);
+    over<4>(team, i32(16400), [&](auto lanes, i32 step, auto slot) {
+      (void)lanes, (void)slot;
+      const i32 i2 = step / (4100);
+      (void)i2;
+      const i32 i3 = step % (4100);
+      (void)i3;
+      const auto stage4_t1 = stage3_t3;
+      const auto stage4_t3 = load(Full<1>{}, in1 + (4 * i1 + i2));
+      const auto stage4_t4 = stage4_t3;
+      const auto stage4_t0 = load(lanes, aligned<16>(out0 + (65600 * i0 + 16400 * i1 + 4100 * i2 + i3)));
+      const auto stage4_v1 = spread(lanes, stage4_t1);
+      const auto stage4_t2 = stage4_t0 * stage4_v1;
+      const auto stage4_v4 = spread(lanes, stage4_t4);
+      const auto stage4_t5 = stage4_t2 * stage4_v4;
+      store(lanes, aligned<8>(out1 + (65600 * i0 + 16400 * i1 + 4100 * i2 + i3)), stage4_t5);
+    });
+  }
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_total)
+

@@ -11,7 +11,7 @@ extern "C" int32_t aoti_kernels_cuda_run(DeviceRun &run) {
   launch(run, 2, 2, 37, 256, 0, input<f32>(run, 2), output<i64>(run, 7), output<f32>(run, 2)); // k_top
   launch(run, 3, 3, 1, 256, 0, input<f32>(run, 3), output<f32>(run, 3)); // k_fewsum
   launch(run, 4, 4, 9, 512, 0, input<f32>(run, 4), output<f32>(run, 4), output<f32>(run, 5), output<i64>(run, 8)); // k_columns
-  launch(run, 5, 5, 1, 1024, 0, input<f32>(run, 4), output<f32>(run, 6)); // k_all
+  launch(run, 5, 5, 8, 1024, 0, input<f32>(run, 4), output<f32>(run, 6)); // k_all
   launch(run, 6, 6, 9, 128, 0, input<bool>(run, 5), output<bool>(run, 9)); // k_any
   launch(run, 7, 7, 1, 1024, 0, input<bool>(run, 5), output<bool>(run, 10)); // k_every
   launch(run, 8, 8, 7, 256, 0, input<i64>(run, 6), input<f32>(run, 7), output<f32>(run, 11)); // k_picked

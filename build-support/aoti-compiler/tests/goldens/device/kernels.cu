@@ -172,14 +172,15 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
 }
 AOTI_KERNEL_END(k_columns)
 
-AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(1024, 8) k_all(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
-  constexpr Team<1024, 1, false> team{};
+  constexpr Team<1024, 1, false, 8> team{};
+  if (team.is_idle()) return;
   const i32 units = 1;
   AOTI_UNROLL_TIMES(1)
-  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+  for (i32 unit = i32(block_index() / 8); unit < units; unit += i32(block_count() / 8)) {
     SumAccumulator<f32, 4> accumulator0;
     over_slots<4>(team, i32(210000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;

@@ -11,6 +11,10 @@ fn product(dtype: &str, m: &str, n: i64, k: i64, architecture: &str) -> Tile {
 }
 
 fn product_on(dtype: &str, m: &str, n: i64, k: i64, target: GpuTarget) -> Tile {
+    product_tiles(dtype, m, n, k, target).swap_remove(0)
+}
+
+fn product_tiles(dtype: &str, m: &str, n: i64, k: i64, target: GpuTarget) -> Vec<Tile> {
     let program = parse(&format!(
         r#"loops {{
             symbol s0 "rows" in 1..100000 from input 0 axis 0
@@ -24,7 +28,7 @@ fn product_on(dtype: &str, m: &str, n: i64, k: i64, target: GpuTarget) -> Tile {
     .unwrap_or_else(|error| panic!("{error}"));
     let kernel = program.kernels.values().next().expect("one kernel");
     let KernelKind::MatMul(matmul) = &kernel.kind else { panic!("a product") };
-    of_product(&program, matmul, IndexWidth::Narrow, &target).swap_remove(0)
+    of_product(&program, matmul, IndexWidth::Narrow, &target)
 }
 
 fn sizes(tile: &Tile) -> (MathPath, i64, i64) {
@@ -35,7 +39,7 @@ fn sizes(tile: &Tile) -> (MathPath, i64, i64) {
 fn the_largest_tile_that_keeps_the_device_busy_is_taken() {
     let halves = |m, n, k| sizes(&product("bf16", m, n, k, "sm_90a"));
     assert_eq!(halves("4096", 4096, 4096), (MathPath::TensorCore, 128, 256));
-    assert_eq!(halves("1024", 768, 768), (MathPath::TensorCore, 64, 64));
+    assert_eq!(halves("1024", 768, 768), (MathPath::TensorCore, 128, 64));
     assert_eq!(halves("4096", 4096, 64), (MathPath::TensorCore, 64, 64), "short sums end soon");
     assert_eq!(halves("s0", 768, 768), (MathPath::TensorCore, 128, 128), "sizes are not known");
     let floats = |m, n, k| sizes(&product("f32", m, n, k, "sm_90a"));
@@ -90,10 +94,8 @@ fn units_without_copies_have_a_piece_at_a_time() {
 #[test]
 fn blocks_share_tiles_where_there_are_few_and_sums_are_long() {
     let halves = |m, n, k| product("bf16", m, n, k, "sm_90a");
-    assert_eq!(
-        (sizes(&halves("1024", 768, 3072)), halves("1024", 768, 3072).blocks),
-        ((MathPath::TensorCore, 128, 128), 2)
-    );
+    let elsewhere = product("bf16", "1024", 768, 3072, "sm_100");
+    assert_eq!((sizes(&elsewhere), elsewhere.blocks), ((MathPath::TensorCore, 128, 128), 2));
     assert_eq!(halves("1024", 768, 768).blocks, 1, "there are enough");
     assert_eq!(
         (sizes(&halves("196", 256, 2304)), halves("196", 256, 2304).blocks),
@@ -111,6 +113,27 @@ fn blocks_share_tiles_where_there_are_few_and_sums_are_long() {
         ((MathPath::Simt, 16, 64), 4)
     );
     assert_eq!(product("f32", "12", 768, 768, "sm_80").blocks, 1, "blocks there are no cluster");
+}
+
+#[test]
+fn blocks_share_tiles_that_are_brought() {
+    let all = |m: i64, n, k| {
+        let target = GpuTarget::named("sm_90a").expect("it is in the table");
+        product_tiles("bf16", &m.to_string(), n, k, target)
+    };
+    let shared = |m, n, k| -> Vec<(i64, i64)> {
+        let tiles = all(m, n, k).into_iter().filter(|tile| tile.producer_threads > 0 && tile.blocks > 1);
+        tiles.map(|tile| (tile.columns, tile.blocks)).collect()
+    };
+    let few = product("bf16", "384", 1536, 6144, "sm_90a");
+    assert!(few.producer_threads > 0, "{few:?}");
+    assert_eq!((few.columns, few.blocks), (128, 2));
+    assert_eq!(product("bf16", "1024", 768, 768, "sm_90a").blocks, 1, "sums are short");
+    assert_eq!(product("bf16", "196", 256, 2304, "sm_90a").producer_threads, 0, "small tiles end sooner");
+    assert!(shared(512, 1024, 2816).contains(&(128, 4)));
+    assert!(shared(512, 1024, 128).is_empty(), "sums are short");
+    assert!(shared(8192, 8192, 2816).is_empty(), "there are enough");
+    assert!(shared(512, 1020, 2820).is_empty(), "rows begin anywhere");
 }
 
 #[test]
