@@ -5,13 +5,14 @@
 
 mod times;
 
+pub(crate) use times::{is_brought_convolution, is_brought_product};
+
 use crate::constants;
 use crate::kernels::GroupTiles;
-use crate::kernels::conv::brought;
 use crate::kernels::gemm::group_tiles::of_few_rows;
 use crate::kernels::gemm::kind::Kind;
 use crate::kernels::gemm::loads::{has_whole_rows, is_of_whole_loads};
-use crate::kernels::gemm::tensor_map::{ROW_BYTES, tensor_maps};
+use crate::kernels::gemm::tensor_map::ROW_BYTES;
 use crate::kernels::mapping::{IndexWidth, MathPath, Tile};
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::symbolic::Expr;
@@ -259,26 +260,6 @@ fn contraction_of(
 /// In large tiles matrix units take both operands as they are in memory.
 fn kind_of_product(program: &Program, matmul: &MatMul, target: &GpuTarget) -> Kind {
     if matmul.widens(program) { Kind::Other } else { Kind::of(matmul.dtype, target.tf32.matmul) }
-}
-
-/// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
-pub(crate) fn is_brought_product(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
-    let can_multiply = match kind_of_product(program, matmul, target) {
-        Kind::Halves => true,
-        // The units turn no operand but halves.
-        Kind::Rounded => matmul.by_depth() == [true, true],
-        Kind::Whole | Kind::Other => false,
-    };
-    can_multiply && target.has_tma && tensor_maps(program, matmul).is_some()
-}
-
-/// The same of weights and of the pixels that windows meet.
-pub(crate) fn is_brought_convolution(program: &Program, conv: &Convolution, target: &GpuTarget) -> bool {
-    let can_multiply = match Kind::of(conv.dtype, target.tf32.conv) {
-        Kind::Halves | Kind::Rounded => true,
-        Kind::Whole | Kind::Other => false,
-    };
-    can_multiply && target.has_tma && brought::tensor_maps(program, conv).is_some()
 }
 
 /// Output channels of a group by pixels of all images: what lies side by side in the result are columns.

@@ -1,6 +1,10 @@
-//! What tiles of products and convolutions take whose operands the copy engine of an H100 brings, and those that may take their place.
+//! Products and convolutions whose operands the copy engine brings, and what their tiles take on an H100, with those that may take
+//! their place.
 
-use super::{Contraction, Kind, MULTIPROCESSORS, UNIT_BYTES, UnitTile};
+use super::{Contraction, Kind, MULTIPROCESSORS, UNIT_BYTES, UnitTile, kind_of_product};
+use crate::kernels::conv::brought;
+use crate::kernels::gemm::tensor_map::tensor_maps;
+use crate::loops::{Convolution, MatMul, Program};
 use crate::target::GpuTarget;
 
 /// What tiles take on an H100, in nanoseconds. Of those that keep the device busy the one is taken that takes least, in as many turns as
@@ -54,4 +58,24 @@ impl UnitTile {
         }
         turns.saturating_mul(pieces.saturating_mul(piece) + end)
     }
+}
+
+/// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
+pub(crate) fn is_brought_product(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    let can_multiply = match kind_of_product(program, matmul, target) {
+        Kind::Halves => true,
+        // The units turn no operand but halves.
+        Kind::Rounded => matmul.by_depth() == [true, true],
+        Kind::Whole | Kind::Other => false,
+    };
+    can_multiply && target.has_tma && tensor_maps(program, matmul).is_some()
+}
+
+/// The same of weights and of the pixels that windows meet.
+pub(crate) fn is_brought_convolution(program: &Program, conv: &Convolution, target: &GpuTarget) -> bool {
+    let can_multiply = match Kind::of(conv.dtype, target.tf32.conv) {
+        Kind::Halves | Kind::Rounded => true,
+        Kind::Whole | Kind::Other => false,
+    };
+    can_multiply && target.has_tma && brought::tensor_maps(program, conv).is_some()
 }
