@@ -1,8 +1,8 @@
-// As `winograd.h`, of bytes: unsigned ones times signed weights, exactly, on processors that have no instruction for words of
-// bytes (`bytes.h`); others take words tap by tap, as `pixels.h` does. The former multiply numbers of 16 bits, which have room for points: of a tile's pixels up to 4 * 255, and of
-// weights up to 9 * 128, as G is taken twice, {2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 2}, so that all points are integers. A
-// pixel is a quarter of what leaves A^T m A; that it fits 32 bits bounds the number of channels, and sums on the way may wrap
-// around.
+// As `winograd.h`, of bytes: unsigned ones times signed weights, exactly, on processors that have no instruction for words of bytes
+// (`bytes.h`); others take words tap by tap, as `pixels.h` does. The former multiply numbers of 16 bits, which have room for points:
+// of a tile's pixels up to 4 * 255, and of weights up to 9 * 128, as G is taken twice, {2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 2}, so
+// that all points are integers. A pixel is a quarter of what leaves A^T m A; that it fits 32 bits bounds the number of channels, and
+// sums on the way may wrap around.
 //
 // Neighbouring channels are a *pair*. Weights at their points are [point][ceil(OC / kPanel)][IC / 2][kPanel] pairs, channels past OC
 // zero. `expand.h` makes them, or has words in their place, when a model is created; a head says which (`WordForm`).
