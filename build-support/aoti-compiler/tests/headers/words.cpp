@@ -49,8 +49,11 @@ template <bool Fast, int Rows, int Vectors> static void check_tile(i64 k) {
     static PixelPlan plan;
     plan.runs = runs, plan.run = k / runs, plan.step = row_words;
     for (i64 i = 0; i < runs; ++i) plan.offsets[i] = i * plan.run;
-    const auto columns = Fast ? pixel_columns<AnyPixelTiles, i32> : split_pixel_columns<AnyPixelTiles>;
-    columns(plan, Rows, Vectors * kLanes, (const i32 *)left, (const i32 *)right_bytes, 0, pixels);
+    // By the instruction for words, or as if there were none.
+    if constexpr (Fast)
+      pixel_columns<AnyPixelTiles>(plan, Rows, Vectors * kLanes, (const i32 *)left, (const i32 *)right_bytes, 0, pixels);
+    else
+      split_pixel_columns<AnyPixelTiles>(plan, Rows, Vectors * kLanes, (const i32 *)left, (const i32 *)right_bytes, 0, pixels);
     for (i64 r = 0; r < Rows; ++r)
       for (i64 c = 0; c < Vectors * kLanes; ++c)
         if (pixels[r * kPixelColumns + c] != tile[r * kPanel + c])
