@@ -45,11 +45,14 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
         let reads = Reads::of(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
             let sum = if let Op::Reduce { op, axes } = &node.op {
-                let mut sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
                 let squares = Squares::of(&|value| rewriter.producer(value), node);
                 // What something else reads as well is one kernel with it, as rows of a softmax are, unless rows are long.
                 let is_shared = reads.is_shared(node.inputs[0])
-                    || squares.is_some_and(|squares| reads.has_shared(&squares));
+                    || squares.as_ref().is_some_and(|squares| reads.has_shared(squares));
+                let again = reads.is_read_again(&|value| rewriter.producer(value), node.inputs[0], DEPTH);
+                let mut sum = reduction(&rewriter.builder, node, (*op, axes), (&splits, is_shared || again))?;
+                // Nor is a row split that stays near for what reads it again.
+                sum.is_typical &= !(sum.is_near && squares.is_none() && again);
                 if let Some(squares) = squares.filter(|squares| rewriter.builder.dtype(squares.x).is_float())
                 {
                     sum.kind = Kind::Squares(squares);
@@ -60,9 +63,6 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
                 let few = sum.by_first_axis && sum.results <= target.few_units();
                 let long = long.map(|long| if few { target.serial_elements() } else { long });
                 let apart = long.is_some_and(|long| sum.is_typical && !sum.is_near && sum.inner >= long);
-                // Nor is a row split that stays near for what reads it again.
-                let again = |value| reads.is_read_again(&|value| rewriter.producer(value), value, DEPTH);
-                sum.is_typical &= !(sum.is_near && squares.is_none() && again(node.inputs[0]));
                 (!is_shared || apart).then_some(sum)
             } else if node.op == Op::MatMul {
                 product(rewriter, node, splits.products.as_ref()?)
@@ -248,12 +248,12 @@ impl Reads {
     }
 }
 
-/// A reduction that may be split.
+/// A reduction that may be split, with whether something else reads what it adds up.
 fn reduction(
     builder: &Builder,
     node: &Node,
     (op, axes): (ReduceOp, &[usize]),
-    splits: &SplitPolicy,
+    (splits, is_read_again): (&SplitPolicy, bool),
 ) -> Option<Sum> {
     let ty = builder.ty(node.inputs[0]);
     let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
@@ -280,7 +280,8 @@ fn reduction(
     let units = results.checked_add(own - 1)? / own;
     let busy = wanted / units;
     let is_typical = elements >= splits.elements && busy >= splits.fewest;
-    let is_near = by_row && splits.near.as_ref().is_some_and(|near| near.keeps(results, inner));
+    let is_near =
+        by_row && is_read_again && splits.near.as_ref().is_some_and(|near| near.keeps(results, inner));
     let long = inner.checked_mul(own)? / part;
     let apart = if is_typical && !is_near { first_apart(&sizes, reduced, results, splits) } else { None };
     let by_first_axis = apart.is_some();
