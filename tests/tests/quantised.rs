@@ -83,6 +83,8 @@ fn sums_of_small_integers_are_exact() {
         depthwise(72, 5, 2, "u8"),
         depthwise(1040, 7, 1, "u8"),
         odd_product(131, 1),
+        // Sums of several chains, of more rows than are split at a time.
+        odd_product(8201, 120),
         odd_product(1003, 29),
         strided_convolution(3, 1),
         strided_convolution(8, 3),

@@ -393,12 +393,17 @@ fn bytes(dtype: DType) -> i64 {
     i64::try_from(dtype.size()).expect("a few bytes")
 }
 
-/// Bytes of a block of copied rows of numbers of `size` bytes, of `least` rows where there are as many.
-fn left_block(m: &Expr, k: &Expr, size: i64, least: i64) -> Expr {
+/// Rows of the left operand that are worked on at a time, of `k` numbers of `size` bytes: `least` where there are as many
+/// (`gemm_block_rows` of `gemm.h`).
+fn block_rows([m, k]: [&Expr; 2], size: i64, least: i64) -> Expr {
     let read = k.maximum(&Expr::int(1)).minimum(&Expr::int(CHAIN));
-    let rows = Expr::int(BLOCK_BYTES / size).floor_div(&read);
+    m.minimum(&Expr::int(BLOCK_BYTES / size).floor_div(&read).maximum(&Expr::int(least)))
+}
+
+/// Bytes of a block of copied rows.
+fn left_block(m: &Expr, k: &Expr, size: i64, least: i64) -> Expr {
     let stride = &super::scratch::round_up(k, LINE / size) + LINE / size;
-    &(&m.minimum(&rows.maximum(&Expr::int(least))) * &stride) * size
+    &(&block_rows([m, k], size, least) * &stride) * size
 }
 
 /// The right operand as the graph has it.

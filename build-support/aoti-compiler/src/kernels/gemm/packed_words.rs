@@ -1,7 +1,7 @@
 //! As [`super::packed`], of numbers of one byte: unsigned ones times signed weights, of which four that are neighbours along the
 //! depth make a word.
 
-use super::{BLOCK_BYTES, Code, LINE, PART, Product, Site, TILE_ROWS, Tiling, most_rows_parameter, size};
+use super::{Code, LINE, PART, Product, Site, TILE_ROWS, Tiling, block_rows, most_rows_parameter, size};
 use crate::constants::SPLIT_WORDS;
 use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
@@ -33,14 +33,16 @@ pub(crate) static PACKED_WORDS: Algorithm = Algorithm {
     }),
 };
 
-/// A block of rows of the left operand, whose words are split: as many rows as a copied block of as many bytes has
-/// (`gemm_packed_scratch_bytes` of `gemm.h`).
+/// A block of rows of the left operand, whose words are split (`gemm_packed_scratch_bytes` of `gemm.h`).
 fn split_rows(site: &Site) -> Scratch {
     let [m, _, k] = site.sizes;
-    let rows = Expr::int(BLOCK_BYTES).floor_div(&k.maximum(&Expr::int(1)));
-    let stride = &round_up(&in_words(k), SPLIT_WORDS) * 2 + LINE / 4;
-    let block = &(&m.minimum(&rows.maximum(&Expr::int(TILE_ROWS))) * &stride) * 4;
-    Scratch::of_worker(aligned(&block, site.target))
+    Scratch::of_worker(aligned(&split_block(m, &in_words(k)), site.target))
+}
+
+/// Its bytes, of rows of so many words.
+fn split_block(m: &Expr, words: &Expr) -> Expr {
+    let stride = &round_up(words, SPLIT_WORDS) * 2 + LINE / WORD;
+    &(&block_rows([m, words], WORD, TILE_ROWS) * &stride) * WORD
 }
 
 /// Whether a product is one of words.
@@ -67,4 +69,20 @@ fn product_words(site: &Site) -> Option<Packing> {
     let (offset, row_stride, col_stride) = (size(&b.offset)?, size(&b.row_stride)?, size(&b.column_stride)?);
     let (k, n) = (size(&matmul.depth)?, size(site.sizes[1])?);
     are_words(&matmul.depth).then_some(Packing::ProductWords { offset, row_stride, col_stride, k, n })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_room_for_the_rows_that_headers_split_at_a_time() {
+        // 393,216 bytes of rows of which a chain of 1,024 words is read at a time: 96 rows, however long these are.
+        for (m, words, rows) in
+            [(200, 512, 192), (200, 1024, 96), (200, 2048, 96), (200, 100_000, 96), (5, 2048, 5)]
+        {
+            let stride = (words + 63) / 64 * 64 * 2 + 16;
+            assert!(split_block(&Expr::int(m), &Expr::int(words)).is(rows * stride * 4), "{words} words");
+        }
+    }
 }
