@@ -73,6 +73,19 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
 #endif
 }
 
+// (1 + e^-x) / 2, and infinity for x below -89.1: what logistic functions divide by. Half of it, so that all of these are powers of
+// two that are normal numbers, or zero, or infinity; more than 87 is as much as 87.
+template <int W> AOTI_INLINE Vec<f32, W> logistic_divisor(Vec<f32, W> x) {
+#if AOTI_FUNCTION_UNITS
+  return mad(exp_f32(-x), 0.5f, splat<W>(0.5f));
+#else
+  const Vec<f32, W> y = -larger(splat<W>(-89.5f), smaller(splat<W>(87.0f), x));
+  const RoundedF32<W> n = round_product(y, 0x1.715476p+0f);
+  const Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, y));
+  return mad(exp_reduced(r), bits_as<f32>(shl<23>(n.integer + 126)), splat<W>(0.5f));
+#endif
+}
+
 // a / b for b from 1 on. By units for functions with an error of 2 ULP, and zero for b beyond 2^126.
 template <class T, int W> AOTI_INLINE Vec<T, W> quotient(Vec<T, W> a, Vec<T, W> b) {
 #if AOTI_FUNCTION_UNITS
@@ -112,7 +125,7 @@ template <int W> AOTI_INLINE Vec<f32, W> tanh_f32(Vec<f32, W> x) {
   Vec<f32, W> z = x * x;
   Vec<f32, W> small = mad(a * z, horner(z, -0x1.555534p-2f, 0x1.11074ep-3f, -0x1.b8407cp-5f, 0x1.523c86p-6f,
                                         -0x1.76301ep-8f), a);
-  Vec<f32, W> large = 1.0f - quotient(splat<W>(2.0f), exp_f32(a + a) + 1.0f);
+  Vec<f32, W> large = 1.0f - quotient(splat<W>(1.0f), logistic_divisor(-(a + a)));
   return copysign(select(a < 0.625f, small, large), x);
 }
 
