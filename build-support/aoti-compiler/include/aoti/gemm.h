@@ -154,8 +154,9 @@ AOTI_NOINLINE AOTI_USES_WORDS void fast_word_kernel(i64 k_count, const i32 *a, i
 #endif
 }
 
-// Rows that are worth widening a panel of narrow elements for once, where each tile of rows would do it again.
-constexpr i64 kWidenRows = 4 * kMainRows;
+// Rows that are worth widening a panel of narrow elements for once, where each tile of rows would do it again, and the most rows of
+// tiles of which there are too few in any case.
+constexpr i64 kWidenRows = 4 * kMainRows, kFewRows = 4;
 // Numbers of a part of a panel that one chain reads.
 template <class S> AOTI_INLINE i64 gemm_wide_panel(i64 k) { return min_i64(k, kChain) * kPanelOf<S>; }
 template <class S, class W> AOTI_NOINLINE void widen_panel(const W *from, i64 numbers, S *to) {
@@ -461,7 +462,7 @@ AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matri
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
   S *wide = nullptr;
-  if constexpr (!is_same<S, W> && !is_same<S, i32>)
+  if constexpr (!is_same<S, W> && !is_same<S, i32> && Most > detail::kFewRows)
     if (scratch) wide = (S *)scratch, scratch = wide + detail::gemm_wide_panel<S>(k);
   detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink, row_epilogue, wide);
 }

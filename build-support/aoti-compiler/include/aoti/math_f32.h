@@ -73,6 +73,19 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
 #endif
 }
 
+// e^x for x up to 0, or NaN; zero for what would be below the normal numbers: a weight beside one that is 1, of which nothing is left
+// in any sum.
+template <int W> AOTI_INLINE Vec<f32, W> exp_of_weight(Vec<f32, W> x) {
+#if AOTI_AVX512 || AOTI_FUNCTION_UNITS
+  return exp_f32(x);
+#else
+  const Vec<f32, W> y = larger(splat<W>(-88.0f), x);
+  const RoundedF32<W> n = round_product(y, 0x1.715476p+0f);
+  const Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, y));
+  return exp_reduced(r) * bits_as<f32>(shl<23>(n.integer + 127));
+#endif
+}
+
 // (1 + e^-x) / 2, and infinity for x below -89.1: what logistic functions divide by. Half of it, so that all of these are powers of
 // two that are normal numbers, or zero, or infinity; more than 87 is as much as 87.
 template <int W> AOTI_INLINE Vec<f32, W> logistic_divisor(Vec<f32, W> x) {

@@ -3,6 +3,7 @@
 
 use super::packed::reads_rows_in_place;
 use super::{CHAIN, Code, PART, Product, Site, TILE_ROWS, Tiling, left_block, most_rows_parameter};
+use crate::constants::FEW_ROWS;
 use crate::cost::WorkKind;
 use crate::kernels::scratch::aligned;
 use crate::kernels::weight_form::PANEL_BYTES;
@@ -37,9 +38,13 @@ pub(crate) static PACKED_NARROW: Algorithm = Algorithm {
     }),
 };
 
-/// The part of a panel that one chain reads, widened, and copied rows of the left operand (`gemm_packed_scratch_bytes` of `gemm.h`).
+/// The part of a panel that one chain reads, widened, unless there are few rows, and copied rows of the left operand
+/// (`gemm_packed_scratch_bytes` of `gemm.h`).
 fn wide_panel(site: &Site) -> Scratch {
     let [m, _, k] = site.sizes;
+    if m.as_int().is_some_and(|rows| rows <= FEW_ROWS) {
+        return site.packed_scratch();
+    }
     let wide = &k.minimum(&Expr::int(CHAIN)) * PANEL_BYTES;
     let rows = if reads_rows_in_place(site) {
         Expr::int(0)
