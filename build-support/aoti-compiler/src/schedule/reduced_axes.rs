@@ -1,7 +1,7 @@
 //! Orders the axes of reductions as what they read lies in memory: a sum over the channels and pixels of an image whose channels are
 //! last walks along channels innermost, whatever the program lists first.
 
-use super::axes::{rebuild, symbol};
+use super::axes::rebuild;
 use crate::loops::{Axis, Effect, Nest, Stage};
 use crate::symbolic::{Expr, Ranges, Symbol};
 use std::collections::BTreeMap;
@@ -22,7 +22,8 @@ pub(super) fn order(nest: &mut Nest, ranges: &dyn Ranges) {
         if let Some(position) = position {
             order[position..].rotate_left(1);
         }
-        let numbered = order.iter().enumerate().map(|(k, axis)| (axis, symbol(nest.axes.len() + k)));
+        // Symbols stay in their places: outer axes have others.
+        let numbered = order.iter().zip(stage.axes.iter().map(|axis| axis.symbol));
         let map: BTreeMap<Symbol, Expr> =
             numbered.clone().map(|(axis, new)| (axis.symbol, Expr::sym(new))).collect();
         inner.push(numbered.map(|(axis, new)| Axis { symbol: new, extent: axis.extent.clone() }).collect());
