@@ -5,7 +5,7 @@
 
 use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
-use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken};
+use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped};
 use super::operations::{binary, cast, combined, unary};
 use super::whole::Whole;
 use crate::dtype::DType;
@@ -343,6 +343,10 @@ impl Context<'_> {
         }
         let (base, index) = self.lane_address(access, varying, vector);
         if guards.is_empty() {
+            if let Some(wrap) = wrapped(&access.offset, vector).filter(|_| steady) {
+                let element = self.element(pointer, access);
+                return format!("load_wrapped(lanes, {element}, {}, {})", wrap.left, wrap.jump);
+            }
             let gather = format!("gather(lanes, {base}, {index})");
             match unbroken(&access.offset, vector, self.width).filter(|_| steady) {
                 Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
