@@ -170,10 +170,15 @@ pub(super) fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Opt
         }
         // Lane k is inside where 0 <= coordinate + k * step < size.
         let (step, _) = guard.coordinate.affine_in(vector)?;
-        let step = step.as_int().filter(|step| *step > 0)?;
-        let lanes_below = |distance: Expr| (&distance + (step - 1)).floor_div(&Expr::int(step));
-        low.push(scalar(&lanes_below(-&guard.coordinate)));
-        high.push(scalar(&lanes_below(&guard.size - &guard.coordinate)));
+        let step = step.as_int().filter(|step| *step != 0)?;
+        let lanes_below = |distance: Expr| (&distance + (step.abs() - 1)).floor_div(&Expr::int(step.abs()));
+        let [first, behind] = if step > 0 {
+            [-&guard.coordinate, &guard.size - &guard.coordinate]
+        } else {
+            [&(&guard.coordinate - &guard.size) + 1, &guard.coordinate + 1]
+        };
+        low.push(scalar(&lanes_below(first)));
+        high.push(scalar(&lanes_below(behind)));
     }
     let join = |parts: Vec<String>, function: &str, none: &str| {
         parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())
@@ -185,6 +190,18 @@ pub(super) fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_that_step_either_way_are_within_a_window() {
+        let (row, vector) = (Expr::axis(0), Symbol::axis(1));
+        let window = |step: i64| {
+            let coordinate = &row + &(&Expr::sym(vector) * step);
+            guard_window(&[Guard { coordinate, size: Expr::int(10) }], vector, "8")
+        };
+        assert_eq!(window(1).as_deref(), Some("-i0 - i1, -i0 - i1 + 10, true"));
+        assert_eq!(window(-1).as_deref(), Some("i0 - i1 - 9, i0 - i1 + 1, true"));
+        assert_eq!(window(0).as_deref(), Some("0, 8, u64(i0) < u64(10)"));
+    }
 
     #[test]
     fn rows_begin_anew_among_lanes() {

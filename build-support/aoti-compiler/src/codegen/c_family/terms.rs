@@ -294,7 +294,11 @@ impl Context<'_> {
                 Some(vector) if guard.coordinate.mentions(vector) => {
                     let integer = self.integer_of(&[&guard.coordinate, &guard.size]);
                     let coordinate = lanes(&guard.coordinate, vector, integer);
-                    format!("inside({coordinate}, {})", scalar(&guard.size))
+                    if self.is_always_less(guard) {
+                        format!("({coordinate} >= {}(0))", integer.name())
+                    } else {
+                        format!("inside({coordinate}, {})", scalar(&guard.size))
+                    }
                 }
                 Some(_) => format!("broadcast(lanes, {})", scalar_test(guard)),
                 None => format!("broadcast(Full<1>{{}}, {})", scalar_test(guard)),
@@ -426,6 +430,13 @@ impl Context<'_> {
         let table = ranges_over(&NoRanges, &[outer, &self.stage.axes], exprs);
         let fits = exprs.iter().all(|expr| is_narrow(expr, &table));
         if fits { LaneInteger::I32 } else { LaneInteger::I64 }
+    }
+
+    /// Whether a coordinate never reaches the size, and is outside only before the first.
+    fn is_always_less(&self, guard: &Guard) -> bool {
+        let Some(outer) = self.positions else { return false };
+        let table = ranges_over(&NoRanges, &[outer, &self.stage.axes], &[&guard.coordinate, &guard.size]);
+        guard.coordinate.always_less(&guard.size, &table)
     }
 
     fn effect(&self, effect: &Effect, varying: &[bool], text: &mut StageText) {
