@@ -27,9 +27,9 @@ pub(super) fn scalar_tests(guards: &[Guard]) -> String {
 /// Steps up to here are part of a load's code, so that what is best for each is compiled.
 const SHORT_STEP: i64 = 64;
 
-/// The elements between lanes, where they are fixed and few.
+/// The elements between lanes, where they are fixed and few; back by one where a row is reversed.
 pub(super) fn short_step(step: &Expr) -> Option<i64> {
-    step.as_int().filter(|step| (1..=SHORT_STEP).contains(step))
+    step.as_int().filter(|step| *step == -1 || (1..=SHORT_STEP).contains(step))
 }
 
 /// A remainder by less than this is small too often for its lanes to be side by side.
