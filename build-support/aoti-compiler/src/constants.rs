@@ -17,6 +17,9 @@ pub(crate) const DEPTHWISE_TAPS: i64 = 256;
 /// `kBlockBytes` of `gemm.h`.
 pub(crate) const BLOCK_BYTES: i64 = 393216;
 
+/// `kFewRows` of `gemm.h`.
+pub(crate) const FEW_ROWS: i64 = 4;
+
 /// `kGeneralRows` of `gemm.h`.
 pub(crate) const GENERAL_ROWS: i64 = 140;
 

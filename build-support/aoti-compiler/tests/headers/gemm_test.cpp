@@ -69,7 +69,7 @@ static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool who
   const i64 panels = gemm_panels<S>(n);
   Guarded<T> a(extent(layout, m, k, extra));
   Guarded<W> b(k * n), packed(panels * k * width, true);
-  Guarded<char> scratch(gemm_packed_scratch_bytes<S>(m, k), true);
+  Guarded<char> scratch(gemm_packed_scratch_bytes<S, W>(m, k), true);
   check_fill(a), check_fill(b);
   for (i64 p = 0; p < panels; ++p)
     for (i64 i = 0; i < k * width; ++i) {
@@ -326,6 +326,8 @@ int main() {
   check_streams<f32, f32>(2100, 1030), check_streams<f64, f64>(1025, 7);
   // More rows and panels than sums are kept of from chain to chain.
   check_packed<f32>(300, 170, 1100, kRows, 0, true), check_packed<bf16, bf16>(139, 70, 2048, kRows, 0, true);
+  // Panels are widened once for many rows.
+  check_packed<f32, bf16>(100, 70, 1500, kRows, 0, true), check_packed<f16, f16>(60, 40, 70, kColumns, 0, false);
   check_general<f32, f32>(300, 170, 1100, kColumns, kRows, 0), check_general<f32, f32>(139, 140, 2049, kRows, kColumns, 3);
   for (int i = 0; i < 60; ++i) {
     i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];

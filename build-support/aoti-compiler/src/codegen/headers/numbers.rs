@@ -10,6 +10,7 @@ const USED: &[(&str, &str)] = &[
     ("conv.h", "kMaxTaps"),
     ("depthwise_pixels.h", "kDepthwiseTaps"),
     ("gemm.h", "kBlockBytes"),
+    ("gemm.h", "kFewRows"),
     ("gemm.h", "kGeneralRows"),
     ("gemm.h", "kGroup"),
     ("gemm.h", "kMainRows"),
