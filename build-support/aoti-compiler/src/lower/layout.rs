@@ -65,6 +65,7 @@ impl Layouts {
         let of_bytes: Vec<ValueId> =
             graph.nodes.iter().filter_map(|node| bytes.left(*node.outputs.first()?)).collect();
         let fitting = last.clone();
+        spread_back(graph, &mut last);
         for node in &graph.nodes {
             if node.outputs.first().is_some_and(|output| spreads(graph, node, *output, &last)) {
                 last[node.outputs[0]] = true;
@@ -164,6 +165,23 @@ fn repays_a_copy(graph: &Graph, node: &Node, conv: &Conv, target: &Target) -> bo
 
 fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
     graph.ty(value).shape[CHANNELS].as_int().is_some_and(|channels| channels % SIDE_BY_SIDE == 0)
+}
+
+/// What is made element by element for nothing but values with channels last has them last too: where the layout does not come
+/// from its operands, as behind the views of a group normalisation, it would be turned to be read.
+fn spread_back(graph: &Graph, last: &mut SecondaryMap<ValueId, bool>) {
+    // Whether values with channels last are made of it, and whether something else reads it: all that do are seen before it is.
+    let mut readers: SecondaryMap<ValueId, [bool; 2]> = SecondaryMap::new();
+    for node in graph.nodes.iter().rev() {
+        let is_elementwise = matches!(node.op.class(), OpClass::Elementwise);
+        let Some(output) = node.outputs.first().copied() else { continue };
+        let rank = graph.ty(output).rank();
+        last[output] |= is_elementwise && rank >= 3 && readers[output] == [true, false];
+        for input in &node.inputs {
+            let alike = is_elementwise && last[output] && graph.ty(*input).rank() == rank;
+            readers[*input][usize::from(!alike)] = true;
+        }
+    }
 }
 
 /// Whether the result of an operator has channels last because operands have.
@@ -291,6 +309,25 @@ mod tests {
         let again = crate::loops::text::parse(&print(&program)).expect("it parses");
         assert_eq!(print(&again), print(&program));
         assert!(print(&program).contains("from channels_last"));
+    }
+
+    #[test]
+    fn what_is_made_for_convolutions_alone_lies_as_they_read_it() {
+        // As behind the statistics of a normalisation: no operand says where channels are.
+        let between = "%s: f32[2, 2, 4, 6, 6] = view %a [i0, 4*i1 + i2, i3, i4]
+             %t: f32[2, 2, 4, 6, 6] = mul %s, %s
+             %h: f32[2, 8, 6, 6] = view %t [i0, i1 // 4, i1 % 4, i2, i3]
+             %c: f32[2, 8, 6, 6] = cos %h
+             %d: f32[2, 8, 6, 6] = tanh %c
+             %b: f32[2, 8, 6, 6] = mul %c, %d";
+        let order = |also: &str| {
+            let program = lowered(&format!("{}{also}", two(between, "[2, 8, 6, 6]", 1, "again")), &gpu());
+            let tables = program.buffers.values().filter(|buffer| buffer.shape.len() == 4);
+            let last = [2, 6, 6, 8].map(crate::symbolic::Expr::int);
+            tables.filter(|buffer| buffer.shape == last).count()
+        };
+        assert_eq!(order(""), 3, "a result of a convolution, what the other reads, and what that is made of");
+        assert_eq!(order("\n%n: f32[2, 8, 36] = view %c [i0, i1, i2 // 6, i2 % 6]\noutput %n \"n\""), 2);
     }
 
     #[test]
