@@ -226,6 +226,13 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
   Vec<i64, W> at = iota(lanes, 0);
   return select((at >= low) & (at < last), read, result);
 }
+// The first `left` lanes of p, the others `jump` elements further on. Only those elements are read.
+template <class L, class T> AOTI_INLINE auto load_wrapped(L lanes, const T *p, i64 left, i64 jump) {
+  constexpr int W = L::width;
+  if (left >= W) return load(lanes, p);
+  return detail::Element<T>::decode(detail::fill<W, detail::raw_of<T>>(
+      lanes, [&](int i) { return detail::peek(p + (i < left ? i64(i) : i + jump)); }));
+}
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
 template <class L, class T, class I, class F>
 AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<L::width> mask, F fill) {
@@ -255,6 +262,22 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
       return select(live, detail::Element<T>::decode(detail::load_live(from, live)), result);
     else
       return select(live, detail::Element<T>::decode(detail::gather_live(from, at * i32(Step), live)), result);
+  }
+}
+
+// The first `left` lanes of p, the others `jump` elements further on. Only those elements are read.
+template <class L, class T> AOTI_INLINE auto load_wrapped(L lanes, const T *p, i64 left, i64 jump) {
+  constexpr int W = L::width;
+  const i64 used = detail::used(lanes);
+  if constexpr (W == 1)
+    return load(lanes, p);
+  else {
+    if (left >= used) return load(lanes, p);
+    const Vec<i32, W> at = detail::count_lanes<W>();
+    const Mask<W> before = at < i32(left), behind = (at >= i32(left)) & (at < i32(used));
+    const detail::raw_of<T> *from = (const detail::raw_of<T> *)p;
+    return detail::Element<T>::decode(
+        select(before, detail::load_live(from, before), detail::load_live(from + jump, behind)));
   }
 }
 

@@ -65,11 +65,7 @@ impl Layouts {
         let of_bytes: Vec<ValueId> =
             graph.nodes.iter().filter_map(|node| bytes.left(*node.outputs.first()?)).collect();
         let fitting = last.clone();
-        for node in &graph.nodes {
-            if node.outputs.first().is_some_and(|output| spreads(graph, node, *output, &last)) {
-                last[node.outputs[0]] = true;
-            }
-        }
+        spread(graph, &mut last);
         let mut keep = |value: ValueId| last[value] = false;
         graph.inputs.iter().for_each(|input| keep(input.value));
         graph.outputs.iter().for_each(|output| keep(output.value));
@@ -166,17 +162,43 @@ fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
     graph.ty(value).shape[CHANNELS].as_int().is_some_and(|channels| channels % SIDE_BY_SIDE == 0)
 }
 
-/// Whether the result of an operator has channels last because operands have.
-fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<ValueId, bool>) -> bool {
-    let rank = graph.ty(output).rank();
-    if rank < 3 {
+/// Spreads a layout through what stands between convolutions, until nothing changes: from operands to the results that are walked
+/// through as these are, and from results to such operands that are made by the same kind of operators.
+fn spread(graph: &Graph, last: &mut SecondaryMap<ValueId, bool>) {
+    let producers = graph.producers();
+    let is_made = |value: ValueId| {
+        let maker = producers[value.index()].map(|position| &graph.nodes[position]);
+        maker.is_some_and(|maker| maker.inputs.iter().any(|input| is_alike(graph, maker, *input, value)))
+    };
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for node in &graph.nodes {
+            let Some(output) = node.outputs.first().filter(|output| !last[**output]) else { continue };
+            if node.inputs.iter().any(|input| last[*input] && is_alike(graph, node, *input, *output)) {
+                (last[*output], changed) = (true, true);
+            }
+        }
+        for node in graph.nodes.iter().rev() {
+            let Some(output) = node.outputs.first().filter(|output| last[**output]) else { continue };
+            for input in &node.inputs {
+                if !last[*input] && is_alike(graph, node, *input, *output) && is_made(*input) {
+                    (last[*input], changed) = (true, true);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an operator walks through an operand as through its result, channel by channel.
+fn is_alike(graph: &Graph, node: &Node, input: ValueId, output: ValueId) -> bool {
+    let (from, to) = (graph.ty(input).rank(), graph.ty(output).rank());
+    if from < 3 || to < 3 {
         return false;
     }
-    let alike = |input: &ValueId| last[*input] && graph.ty(*input).rank() == rank;
     match node.op.class() {
-        OpClass::Elementwise | OpClass::Concat => node.inputs.iter().any(alike),
-        OpClass::View(coords) | OpClass::Pad(coords) => last[node.inputs[0]] && keeps_channels(coords),
-        OpClass::Reduction(axes) => last[node.inputs[0]] && axes.iter().all(|axis| *axis > CHANNELS),
+        OpClass::Elementwise | OpClass::Concat => from == to,
+        OpClass::View(coords) | OpClass::Pad(coords) => keeps_channels(coords),
+        OpClass::Reduction(axes) => axes.iter().all(|axis| *axis > CHANNELS),
         OpClass::Source
         | OpClass::Gather(_)
         | OpClass::Scatter(_)
@@ -291,6 +313,33 @@ mod tests {
         let again = crate::loops::text::parse(&print(&program)).expect("it parses");
         assert_eq!(print(&again), print(&program));
         assert!(print(&program).contains("from channels_last"));
+    }
+
+    #[test]
+    fn what_is_added_to_a_value_lies_as_it_does() {
+        let text = format!(
+            "graph \"g\" {{
+              const c0 \"w\": f32[128, 128, 3, 3] = splat 0.5
+              input %x \"x\": f32[2, 128, 6, 6]
+              %w: f32[128, 128, 3, 3] = constant c0
+              %v: f32[128, 128, 3, 3] = constant c0
+              %a: f32[2, 128, 6, 6] = conv %x, %w {SAME} groups 1
+              %g: f32[2, 1, 128, 6, 6] = view %a [i0, i2, i3, i4]
+              %h: f32[2, 1, 128, 6, 6] = exp %g
+              %n: f32[2, 128, 6, 6] = view %h [i0, 0, i1, i2, i3]
+              %m: f32[2, 128, 6, 6] = tanh %n
+              %p: f32[2, 128, 6, 6, 3, 3] = pad %m [i0, i1, i2 + i4 - 1, i3 + i5 - 1] fill 0.0
+              %q: f32[2, 128, 6, 6] = sum %p axes [4, 5]
+              %b: f32[2, 128, 6, 6] = add %a, %q
+              %y: f32[2, 128, 6, 6] = conv %b, %v {SAME} groups 1
+              output %y \"y\"
+            }}"
+        );
+        let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let program = lower(&graph, &Target::cpu(&["x86-64-v3"]), &mut Decisions::default());
+        let shape = [2, 128, 6, 6].map(crate::symbolic::Expr::int);
+        let first = program.buffers.values().filter(|buffer| buffer.shape == shape);
+        assert_eq!(first.count(), 2, "the input and the output, which callers see");
     }
 
     #[test]

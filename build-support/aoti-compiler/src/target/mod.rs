@@ -278,6 +278,14 @@ impl Target {
         }
     }
 
+    /// Whether the axes of reductions are ordered as what they read lies in memory. Threads of GPUs share them out among themselves.
+    pub fn reduces_along_memory(&self) -> bool {
+        match self {
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
+        }
+    }
+
     /// Of which element-wise loops the last axis is joined with those before it, for the price of a quotient and a remainder.
     pub fn joined_axes(&self) -> JoinedAxes {
         match self {

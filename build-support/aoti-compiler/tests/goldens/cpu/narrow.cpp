@@ -28,7 +28,7 @@ static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const i8 *in1, 
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (832), epilogue);
+    gemm_packed<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (25408), epilogue);
   });
 }
 
@@ -48,7 +48,7 @@ static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const i8 *in1, f
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<3>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (2688), epilogue);
+    gemm_packed<3>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (28288), epilogue);
   });
 }
 
@@ -68,7 +68,7 @@ static AOTI_NOINLINE void k_skinny(const Run &run, const f32 *in0, const bf16 *i
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, nullptr, epilogue);
+    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (12288), epilogue);
   });
 }
 
@@ -154,7 +154,7 @@ static AOTI_NOINLINE void k_units(const Run &run, const f16 *in0, const i8 *in1,
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (9984), epilogue);
+    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (34560), epilogue);
   });
 }
 
@@ -250,10 +250,12 @@ extern "C" int64_t AOTI_LEVEL_NAME(aoti_narrow_scratch)(const int64_t *symbols, 
   (void)symbols, (void)threads;
   i64 bytes = 0;
   bytes = max_i64(bytes, threads * (832));
-  bytes = max_i64(bytes, threads * (2688));
   bytes = max_i64(bytes, threads * (5824));
-  bytes = max_i64(bytes, threads * (9984));
   bytes = max_i64(bytes, threads * (10496));
+  bytes = max_i64(bytes, threads * (12288));
   bytes = max_i64(bytes, threads * (25024));
+  bytes = max_i64(bytes, threads * (25408));
+  bytes = max_i64(bytes, threads * (28288));
+  bytes = max_i64(bytes, threads * (34560));
   return bytes;
 }
