@@ -26,7 +26,18 @@ template <int W, class Body> AOTI_INLINE void over(i64 begin, i64 end, const Bod
     if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
 }
 
-// The same with four steps at a time in different slots, so that sums do not wait for each other.
+// The same for all of so many steps, or for a part that begins behind a whole number of vectors and ends so or with the last step.
+// The body is not compiled for lanes that it is never given.
+template <int W, i64 Count, class Body> AOTI_INLINE void over(i64 begin, i64 end, const Body &body) {
+  constexpr int rest = int(Count % W);
+  i64 i = begin;
+  if constexpr (Count >= W)
+    for (; i + W <= end; i += W) body(Full<W>{}, i, Slot<0>{});
+  if constexpr (rest > 0)
+    if (i < end) body(Tail<W>{rest}, i, Slot<0>{});
+}
+
+// As `over`, with four steps at a time in different slots, so that sums do not wait for each other.
 template <int W, class Body> AOTI_INLINE void over_slots(i64 begin, i64 end, const Body &body) {
   i64 i = begin;
   for (; i + 4 * W <= end; i += 4 * W) {
@@ -35,9 +46,19 @@ template <int W, class Body> AOTI_INLINE void over_slots(i64 begin, i64 end, con
     body(Full<W>{}, i + 2 * W, Slot<2>{});
     body(Full<W>{}, i + 3 * W, Slot<3>{});
   }
-  for (; i + W <= end; i += W) body(Full<W>{}, i, Slot<0>{});
-  if constexpr (W > 1)
-    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+  over<W>(i, end, body);
+}
+// The same for all of [0, Count).
+template <int W, i64 Count, class Body> AOTI_INLINE void over_slots(const Body &body) {
+  constexpr i64 in_slots = Count / (4 * W) * (4 * W);
+  if constexpr (in_slots > 0)
+    for (i64 i = 0; i < in_slots; i += 4 * W) {
+      body(Full<W>{}, i, Slot<0>{});
+      body(Full<W>{}, i + W, Slot<1>{});
+      body(Full<W>{}, i + 2 * W, Slot<2>{});
+      body(Full<W>{}, i + 3 * W, Slot<3>{});
+    }
+  over<W, Count - in_slots>(in_slots, Count, body);
 }
 
 #endif
