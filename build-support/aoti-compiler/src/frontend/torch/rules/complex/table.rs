@@ -5,8 +5,7 @@ use super::super::linalg::{orthogonal, tensorsolve};
 use super::How::{self, Affine, Doubled, Magnitude, Own, Parts as ByParts, Product, Together, Truth, Window};
 use super::functions::{
     close, compared, complex, conjugate_product, convert, direction, exponentials, filled, filled_with,
-    filling, identity, interpolated, kept, masked_fill, one, polar, power, real, sum, tanh, two,
-    with_term,
+    filling, identity, interpolated, kept, masked_fill, one, polar, power, real, sum, tanh, two, with_term,
 };
 use super::parts::Complex;
 use super::{Seen, elementary, factored, factors, ldl, ldl_solve, lu, matrices, products};
@@ -216,7 +215,10 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.sinh.default", Own(|cx, a| one(cx, a, |z| z.sinh_cosh().0))),
     ("aten.cosh.default", Own(|cx, a| one(cx, a, |z| z.sinh_cosh().1))),
     ("aten.tanh.default", Own(|cx, a| one(cx, a, tanh))),
-    ("aten.sigmoid.default", Own(|cx, a| one(cx, a, |z| Complex::real(1.0).plus(&z.negated().exp()).reciprocal()))),
+    (
+        "aten.sigmoid.default",
+        Own(|cx, a| one(cx, a, |z| Complex::real(1.0).plus(&z.negated().exp()).reciprocal())),
+    ),
     ("aten.tan.default", Own(|cx, a| one(cx, a, elementary::tan))),
     ("aten.asin.default", Own(|cx, a| one(cx, a, elementary::asin))),
     ("aten.acos.default", Own(|cx, a| one(cx, a, elementary::acos))),
