@@ -29,7 +29,7 @@ pub(super) fn spread(graph: &Graph, last: &mut SecondaryMap<ValueId, bool>, alon
                         let result = reader.outputs.first().copied();
                         result.is_some_and(|to| last[to] && is_alike(graph, reader, *input, to))
                     };
-                    !alone || readers[*input].iter().all(|reader| reads_so(reader))
+                    !alone || readers[*input].iter().all(reads_so)
                 };
                 if !last[*input]
                     && is_alike(graph, node, *input, *output)
