@@ -53,6 +53,9 @@ pub(crate) const DIGIT_HEAD: i64 = 8;
 /// `kGroupedRows` of `gemm_groups.h`.
 pub(crate) const GROUPED_ROWS: i64 = 32;
 
+/// `kStreamColumns` of `gemm_stream.h`.
+pub(crate) const STREAM_COLUMNS: i64 = 1024;
+
 /// `kGemmUnitRows` of `gemm_units.h`.
 pub(crate) const GEMM_UNIT_ROWS: i64 = 32;
 

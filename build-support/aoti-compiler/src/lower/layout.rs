@@ -9,6 +9,7 @@ use super::bytes::Bytes;
 use super::element::Element;
 use super::layout_cost;
 use super::layout_regions::neighbourhoods;
+use super::layout_spread::spread;
 use super::realize::count_uses;
 use crate::dtype::DType;
 use crate::graph::{Conv, Graph, Node, Op, OpClass, TensorType, ValueId};
@@ -65,7 +66,7 @@ impl Layouts {
         let of_bytes: Vec<ValueId> =
             graph.nodes.iter().filter_map(|node| bytes.left(*node.outputs.first()?)).collect();
         let fitting = last.clone();
-        spread(graph, &mut last);
+        spread(graph, &mut last, matches!(target, Target::Gpu(_)));
         let mut keep = |value: ValueId| last[value] = false;
         graph.inputs.iter().for_each(|input| keep(input.value));
         graph.outputs.iter().for_each(|output| keep(output.value));
@@ -160,54 +161,6 @@ fn repays_a_copy(graph: &Graph, node: &Node, conv: &Conv, target: &Target) -> bo
 
 fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
     graph.ty(value).shape[CHANNELS].as_int().is_some_and(|channels| channels % SIDE_BY_SIDE == 0)
-}
-
-/// Spreads a layout through what stands between convolutions, until nothing changes: from operands to the results that are walked
-/// through as these are, and from results to such operands that are made by the same kind of operators.
-fn spread(graph: &Graph, last: &mut SecondaryMap<ValueId, bool>) {
-    let producers = graph.producers();
-    let is_made = |value: ValueId| {
-        let maker = producers[value.index()].map(|position| &graph.nodes[position]);
-        maker.is_some_and(|maker| maker.inputs.iter().any(|input| is_alike(graph, maker, *input, value)))
-    };
-    let mut changed = true;
-    while std::mem::take(&mut changed) {
-        for node in &graph.nodes {
-            let Some(output) = node.outputs.first().filter(|output| !last[**output]) else { continue };
-            if node.inputs.iter().any(|input| last[*input] && is_alike(graph, node, *input, *output)) {
-                (last[*output], changed) = (true, true);
-            }
-        }
-        for node in graph.nodes.iter().rev() {
-            let Some(output) = node.outputs.first().filter(|output| last[**output]) else { continue };
-            for input in &node.inputs {
-                if !last[*input] && is_alike(graph, node, *input, *output) && is_made(*input) {
-                    (last[*input], changed) = (true, true);
-                }
-            }
-        }
-    }
-}
-
-/// Whether an operator walks through an operand as through its result, channel by channel.
-fn is_alike(graph: &Graph, node: &Node, input: ValueId, output: ValueId) -> bool {
-    let (from, to) = (graph.ty(input).rank(), graph.ty(output).rank());
-    if from < 3 || to < 3 {
-        return false;
-    }
-    match node.op.class() {
-        OpClass::Elementwise | OpClass::Concat => from == to,
-        OpClass::View(coords) | OpClass::Pad(coords) => keeps_channels(coords),
-        OpClass::Reduction(axes) => axes.iter().all(|axis| *axis > CHANNELS),
-        OpClass::Source
-        | OpClass::Gather(_)
-        | OpClass::Scatter(_)
-        | OpClass::AxisOp
-        | OpClass::Contraction
-        | OpClass::Opaque(_)
-        | OpClass::Effect
-        | OpClass::Control => false,
-    }
 }
 
 /// Whether the coordinates of a view have the channels of its operand along its own axis of channels, and nothing else there.
@@ -340,6 +293,25 @@ mod tests {
         let shape = [2, 128, 6, 6].map(crate::symbolic::Expr::int);
         let first = program.buffers.values().filter(|buffer| buffer.shape == shape);
         assert_eq!(first.count(), 2, "the input and the output, which callers see");
+    }
+
+    #[test]
+    fn what_is_made_for_convolutions_alone_lies_as_they_read_it() {
+        // As behind the statistics of a normalisation: no operand says where channels are.
+        let between = "%s: f32[2, 2, 4, 6, 6] = view %a [i0, 4*i1 + i2, i3, i4]
+             %t: f32[2, 2, 4, 6, 6] = mul %s, %s
+             %h: f32[2, 8, 6, 6] = view %t [i0, i1 // 4, i1 % 4, i2, i3]
+             %c: f32[2, 8, 6, 6] = cos %h
+             %d: f32[2, 8, 6, 6] = tanh %c
+             %b: f32[2, 8, 6, 6] = mul %c, %d";
+        let order = |also: &str| {
+            let program = lowered(&format!("{}{also}", two(between, "[2, 8, 6, 6]", 1, "again")), &gpu());
+            let tables = program.buffers.values().filter(|buffer| buffer.shape.len() == 4);
+            let last = [2, 6, 6, 8].map(crate::symbolic::Expr::int);
+            tables.filter(|buffer| buffer.shape == last).count()
+        };
+        assert_eq!(order(""), 3, "a result of a convolution, what the other reads, and what that is made of");
+        assert_eq!(order("\n%n: f32[2, 8, 36] = view %c [i0, i1, i2 // 6, i2 % 6]\noutput %n \"n\""), 2);
     }
 
     #[test]

@@ -141,6 +141,14 @@ impl Target {
         }
     }
 
+    /// Whether halves that were widened are kept in memory as they were: where reading it is all that takes time.
+    pub fn keeps_halves(&self) -> bool {
+        match self {
+            Target::Cpu(_) => false,
+            Target::Gpu(_) => true,
+        }
+    }
+
     /// What work costs.
     pub fn prices(&self) -> CostModel {
         match self {

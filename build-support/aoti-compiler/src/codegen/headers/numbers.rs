@@ -22,6 +22,7 @@ const USED: &[(&str, &str)] = &[
     ("gemm_blas.h", "kBlasStep"),
     ("gemm_groups.h", "kDigitHead"),
     ("gemm_groups.h", "kGroupedRows"),
+    ("gemm_stream.h", "kStreamColumns"),
     ("gemm_units.h", "kGemmUnitRows"),
     ("gemm_units.h", "kUnitBlock"),
     ("gemm_units.h", "kUnitBlockRows"),

@@ -110,16 +110,11 @@ static AOTI_NOINLINE void k_plain(const Run &run, const bf16 *in0, const bf16 *i
 
 static AOTI_NOINLINE void k_we(const Run &run, const f8e4m3fn *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 6144;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = stage0_t0;
-      store(lanes, out0 + i1, stage0_t1);
-    });
+  over<AOTI_LANES, 6144>(0, 6144, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    const auto stage0_t1 = stage0_t0;
+    store(lanes, out0 + i1, stage0_t1);
   });
 }
 
@@ -185,17 +180,12 @@ static AOTI_NOINLINE void k_rows(const Run &run, const bf16 *in0, const bf16 *in
 
 static AOTI_NOINLINE void k_wide(const Run &run, const f16 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 1680;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4096), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = exp(stage0_t0);
-      const auto stage0_t2 = stage0_t1;
-      store(lanes, out0 + i1, stage0_t2);
-    });
+  over<AOTI_LANES, 1680>(0, 1680, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    const auto stage0_t1 = exp(stage0_t0);
+    const auto stage0_t2 = stage0_t1;
+    store(lanes, out0 + i1, stage0_t2);
   });
 }
 

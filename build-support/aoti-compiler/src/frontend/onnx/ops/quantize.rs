@@ -123,7 +123,8 @@ fn quantize(cx: &mut Onnx, c: &Call) -> Rule {
     one(value)
 }
 
-/// The nearest integers, the even one of two, counted from the zero point, within what the type has.
+/// The nearest integers, the even one of two, counted from the zero point, within what the type has. The standard does not say what
+/// becomes of NaN; ONNX Runtime makes it the lowest, and its quantiser gives masks of infinities an infinite scale.
 fn rounded(cx: &mut Onnx, x: ValueId, zero: Option<ValueId>, ty: ElementType) -> Result<ValueId, RuleError> {
     let (low, high) = range(ty)?;
     // Half types do not have all integers.
@@ -132,7 +133,7 @@ fn rounded(cx: &mut Onnx, x: ValueId, zero: Option<ValueId>, ty: ElementType) ->
     if let Some(zero) = zero {
         value = value + Formula::from(cx.b.cast(zero, wide));
     }
-    let value = cx.formula(wide, &value.max(low).min(high))?;
+    let value = cx.formula(wide, &value.fmax(low).min(high))?;
     let value = cx.b.cast(value, ty.dtype);
     if let Some(narrow) = ty.narrow {
         cx.narrow.insert(value, narrow);
@@ -313,6 +314,19 @@ mod tests {
         // 1.5 and 2.5 both become 2, and what is too large the largest byte.
         assert_eq!(model.run(&["q"])[0].to_f64(), [1.0, 2.0, 12.0, 12.0, 255.0]);
         assert_eq!(model.numbers(), [1.0, 2.0, 4.0, 4.0, 1020.0]);
+    }
+
+    #[test]
+    fn what_is_not_a_number_becomes_the_lowest() {
+        let x = Tensor::from_f32(&[4], &[f32::NEG_INFINITY, 0.0, f32::NAN, 2.0]);
+        let quantized = |scale: f32, zero: &Tensor| {
+            let model = Model::new(21).input("x", x.clone()).constant("s", &Tensor::from_f32(&[], &[scale]));
+            model.constant("z", zero).node("QuantizeLinear", &["x", "s", "z"], &["y"], &[]).numbers()
+        };
+        let signed = Tensor::new(DType::I8, vec![], vec![3]).unwrap();
+        assert_eq!(quantized(1.0, &signed), [-128.0, 3.0, -128.0, 5.0]);
+        assert_eq!(quantized(f32::INFINITY, &signed), [-128.0, 3.0, -128.0, 3.0]);
+        assert_eq!(quantized(1.0, &bytes(&[], &[3])), [0.0, 3.0, 0.0, 5.0]);
     }
 
     #[test]

@@ -105,7 +105,8 @@ impl Formula {
     }
 
     binary_methods! {
-        pow BinaryOp::Pow, max BinaryOp::Maximum, min BinaryOp::Minimum, and IntBinary::And, or IntBinary::Or,
+        pow BinaryOp::Pow, max BinaryOp::Maximum, min BinaryOp::Minimum, fmax BinaryOp::Fmax, and IntBinary::And,
+        or IntBinary::Or,
         equals Relation::Eq, differs Relation::Ne, lt Relation::Lt, le Relation::Le, gt Relation::Gt,
         ge Relation::Ge, gcd IntBinary::Gcd, trunc_div BinaryOp::TruncDiv,
     }

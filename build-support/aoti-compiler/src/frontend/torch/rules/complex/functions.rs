@@ -44,7 +44,7 @@ pub(crate) fn sum(cx: &mut Context, a: &Args, sign: f64) -> Rule {
     })
 }
 
-pub(crate) fn unit(z: &Complex) -> Complex {
+fn unit(z: &Complex) -> Complex {
     Complex { re: &z.re * 0.0 + 1.0, im: None }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn power(cx: &mut Context, a: &Args) -> Rule {
             for _ in 1..n.abs() as usize {
                 product = product.times(&z);
             }
-            if n < 0.0 { unit(&z).over(&product) } else { product }
+            if n < 0.0 { product.reciprocal() } else { product }
         }
         Some(_) => unit(&z),
         None if a.scalar("exponent").is_ok_and(|n| n.to_f64() == 0.5) => z.sqrt(),
@@ -71,12 +71,14 @@ pub(crate) fn power(cx: &mut Context, a: &Args) -> Rule {
 }
 
 pub(crate) fn tanh(z: &Complex) -> Complex {
-    let (a, b) = (&z.re * 2.0, z.imaginary() * 2.0);
+    let (x, y) = (&z.re, z.imaginary());
+    let (a, b) = (x * 2.0, &y * 2.0);
     let below = a.unary(FloatUnary::Cosh) + super::parts::cos(&b);
-    let large = z.re.abs().gt(20.0);
-    let re = a.unary(FloatUnary::Sinh) / &below;
-    let im = b.sin() / &below;
-    Complex::new(large.select(z.re.sign(), re), large.select(0.0, im))
+    // Beyond this it is one in all digits, unless the angle is none.
+    let large = x.abs().gt(20.0).and(x.is_inf().or(y.is_finite()));
+    let re = x.equals(0.0).select(x, a.unary(FloatUnary::Sinh) / &below);
+    let im = y.equals(0.0).select(&y, b.sin() / &below);
+    Complex::new(large.select(x.sign(), re), large.select(0.0, im))
 }
 
 /// The number of magnitude 1 in the same direction; of 0, 0.

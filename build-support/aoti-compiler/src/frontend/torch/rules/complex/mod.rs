@@ -13,6 +13,8 @@ pub(crate) mod parts;
 pub(crate) mod products;
 pub(crate) mod reflections;
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
 use super::{Args, Context, Outputs, RuleError};
 use crate::graph::BinaryOp;

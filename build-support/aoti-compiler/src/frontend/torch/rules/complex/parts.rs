@@ -137,8 +137,27 @@ impl Complex {
 
     pub(crate) fn exp(&self) -> Complex {
         let (size, angle) = (self.re.exp(), self.imaginary());
-        let im = angle.equals(0.0).select(0.0, &size * angle.sin());
-        Complex::new(&size * cos(&angle), im)
+        let im = angle.equals(0.0).select(&angle, &size * angle.sin());
+        let re = self.is_far_anyhow().select(&size, &size * cos(&angle));
+        // A size of nothing has no direction, whatever the angle says.
+        let nothing = self.re.equals(f64::NEG_INFINITY);
+        Complex::new(nothing.select(0.0, re), nothing.select(0.0, im))
+    }
+
+    /// Whether the real part is infinite and the other one no number to take a sine of: the size of a function is known then,
+    /// and its direction is not.
+    fn is_far_anyhow(&self) -> Formula {
+        self.re.is_inf().and(self.imaginary().is_finite().not())
+    }
+
+    /// The quotient of one and this, as PyTorch computes it: of nothing it is infinite, of an infinite part nothing.
+    pub(crate) fn reciprocal(&self) -> Complex {
+        let quotient = Complex::real(1.0).over(self);
+        let (c, d) = (&self.re, self.imaginary());
+        let one_is_far = c.is_inf().differs(d.is_inf());
+        let nothing = one_is_far.and(c.is_nan().or(d.is_nan()).not());
+        let re = self.is_zero().select(f64::INFINITY, &quotient.re);
+        Complex::new(nothing.select(0.0, re), nothing.select(0.0, quotient.imaginary()))
     }
 
     pub(crate) fn log(&self) -> Complex {
@@ -150,6 +169,9 @@ impl Complex {
         let (re, im) = (&self.re, self.imaginary());
         let larger = ((self.magnitude() + re.abs()) * 0.5).sqrt();
         let smaller = larger.equals(0.0).select(0.0, im.abs() / (&larger * 2.0));
+        // An infinite imaginary part outdoes whatever the real one is.
+        let far = im.is_inf();
+        let (larger, smaller) = (far.select(f64::INFINITY, larger), far.select(f64::INFINITY, smaller));
         let right = re.ge(0.0);
         let root_im = right.select(&smaller, &larger);
         Complex::new(right.select(&larger, &smaller), root_im.binary(FloatBinary::CopySign, im))
@@ -169,18 +191,21 @@ impl Complex {
         self.re.equals(0.0).and(self.imaginary().equals(0.0))
     }
 
-    /// Sine and cosine.
+    /// Sine and cosine: those of the hyperbola a quarter turn away.
     pub(crate) fn sin_cos(&self) -> (Complex, Complex) {
-        let (a, b) = (&self.re, self.imaginary());
-        let (sinh, cosh) = (b.unary(FloatUnary::Sinh), b.unary(FloatUnary::Cosh));
-        (Complex::new(a.sin() * &cosh, cos(a) * &sinh), Complex::new(cos(a) * &cosh, -(a.sin() * &sinh)))
+        let (sinh, cosh) = Complex::new(self.imaginary(), self.re.clone()).sinh_cosh();
+        (Complex::new(sinh.imaginary(), sinh.re), Complex::new(cosh.re.clone(), -cosh.imaginary()))
     }
 
-    /// Hyperbolic sine and cosine.
+    /// Hyperbolic sine and cosine. A part that is zero on an axis stays so where the other factor is infinite.
     pub(crate) fn sinh_cosh(&self) -> (Complex, Complex) {
         let (a, b) = (&self.re, self.imaginary());
         let (sinh, cosh) = (a.unary(FloatUnary::Sinh), a.unary(FloatUnary::Cosh));
-        (Complex::new(&sinh * cos(&b), &cosh * b.sin()), Complex::new(&cosh * cos(&b), &sinh * b.sin()))
+        let (far, on_axis) = (self.is_far_anyhow(), a.equals(0.0));
+        let re = far.or(on_axis.clone()).select(a, &sinh * cos(&b));
+        let im = b.equals(0.0).select(&b, &cosh * b.sin());
+        let even = on_axis.or(b.equals(0.0)).select(0.0, &sinh * b.sin());
+        (Complex::new(re, im), Complex::new(far.select(&cosh, &cosh * cos(&b)), even))
     }
 
     /// Of a tensor of complex numbers, in the type that its parts are computed in.

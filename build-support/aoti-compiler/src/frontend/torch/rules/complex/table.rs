@@ -5,8 +5,7 @@ use super::super::linalg::{orthogonal, tensorsolve};
 use super::How::{self, Affine, Doubled, Magnitude, Own, Parts as ByParts, Product, Together, Truth, Window};
 use super::functions::{
     close, compared, complex, conjugate_product, convert, direction, exponentials, filled, filled_with,
-    filling, identity, interpolated, kept, masked_fill, one, polar, power, real, sum, tanh, two, unit,
-    with_term,
+    filling, identity, interpolated, kept, masked_fill, one, polar, power, real, sum, tanh, two, with_term,
 };
 use super::parts::Complex;
 use super::{Seen, elementary, factored, factors, ldl, ldl_solve, lu, matrices, products};
@@ -204,9 +203,9 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.pow.Tensor_Tensor", Own(power)),
     ("aten.pow.Scalar", Own(power)),
     ("aten.square.default", Own(|cx, a| one(cx, a, |z| z.times(z)))),
-    ("aten.reciprocal.default", Own(|cx, a| one(cx, a, |z| unit(z).over(z)))),
+    ("aten.reciprocal.default", Own(|cx, a| one(cx, a, Complex::reciprocal))),
     ("aten.sqrt.default", Own(|cx, a| one(cx, a, Complex::sqrt))),
-    ("aten.rsqrt.default", Own(|cx, a| one(cx, a, |z| unit(z).over(&z.sqrt())))),
+    ("aten.rsqrt.default", Own(|cx, a| one(cx, a, |z| z.sqrt().reciprocal()))),
     ("aten.exp.default", Own(|cx, a| one(cx, a, Complex::exp))),
     ("aten.log.default", Own(|cx, a| one(cx, a, Complex::log))),
     ("aten.log2.default", Own(|cx, a| one(cx, a, |z| z.log().divided(&std::f64::consts::LN_2.into())))),
@@ -216,7 +215,10 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.sinh.default", Own(|cx, a| one(cx, a, |z| z.sinh_cosh().0))),
     ("aten.cosh.default", Own(|cx, a| one(cx, a, |z| z.sinh_cosh().1))),
     ("aten.tanh.default", Own(|cx, a| one(cx, a, tanh))),
-    ("aten.sigmoid.default", Own(|cx, a| one(cx, a, |z| unit(z).over(&unit(z).plus(&z.negated().exp()))))),
+    (
+        "aten.sigmoid.default",
+        Own(|cx, a| one(cx, a, |z| Complex::real(1.0).plus(&z.negated().exp()).reciprocal())),
+    ),
     ("aten.tan.default", Own(|cx, a| one(cx, a, elementary::tan))),
     ("aten.asin.default", Own(|cx, a| one(cx, a, elementary::asin))),
     ("aten.acos.default", Own(|cx, a| one(cx, a, elementary::acos))),

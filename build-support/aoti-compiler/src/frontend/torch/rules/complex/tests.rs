@@ -1,0 +1,162 @@
+//! Complex functions where a part is infinite, not a number or nothing, as PyTorch has them.
+
+use super::super::tests::evaluated;
+use crate::interpret::Tensor;
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
+
+const INFINITY: f64 = f64::INFINITY;
+const NEG_INFINITY: f64 = f64::NEG_INFINITY;
+const NAN: f64 = f64::NAN;
+
+/// Where the functions are evaluated.
+const PLACES: [[f64; 2]; 7] = [
+    [INFINITY, NAN],
+    [NEG_INFINITY, INFINITY],
+    [NAN, INFINITY],
+    [0.0, INFINITY],
+    [INFINITY, 0.0],
+    [1e30, -1e30],
+    [0.0, 0.0],
+];
+
+/// What PyTorch 2.15 prints for each.
+const FUNCTIONS: [(&str, [[f64; 2]; 7]); 12] = [
+    (
+        "exp",
+        [
+            [INFINITY, NAN],
+            [0.0, 0.0],
+            [NAN, NAN],
+            [NAN, NAN],
+            [INFINITY, 0.0],
+            [NEG_INFINITY, NEG_INFINITY],
+            [1.0, 0.0],
+        ],
+    ),
+    (
+        "sinh",
+        [
+            [INFINITY, NAN],
+            [INFINITY, NAN],
+            [NAN, NAN],
+            [0.0, NAN],
+            [INFINITY, 0.0],
+            [NEG_INFINITY, NEG_INFINITY],
+            [0.0, 0.0],
+        ],
+    ),
+    (
+        "cos",
+        [
+            [NAN, NAN],
+            [INFINITY, NAN],
+            [INFINITY, NAN],
+            [INFINITY, -0.0],
+            [NAN, 0.0],
+            [NEG_INFINITY, INFINITY],
+            [1.0, -0.0],
+        ],
+    ),
+    ("tanh", [[1.0, 0.0], [-1.0, 0.0], [NAN, NAN], [0.0, NAN], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]),
+    (
+        "sqrt",
+        [
+            [INFINITY, NAN],
+            [INFINITY, INFINITY],
+            [INFINITY, INFINITY],
+            [INFINITY, INFINITY],
+            [INFINITY, 0.0],
+            [1098684113467810.0, -455089860562227.3],
+            [0.0, 0.0],
+        ],
+    ),
+    (
+        "asin",
+        [
+            [NAN, INFINITY],
+            [-FRAC_PI_4, INFINITY],
+            [NAN, INFINITY],
+            [0.0, INFINITY],
+            [FRAC_PI_2, INFINITY],
+            [FRAC_PI_4, -70.11727356066129],
+            [0.0, 0.0],
+        ],
+    ),
+    (
+        "acos",
+        [
+            [NAN, NEG_INFINITY],
+            [2.356194490192345, NEG_INFINITY],
+            [NAN, NEG_INFINITY],
+            [FRAC_PI_2, NEG_INFINITY],
+            [0.0, NEG_INFINITY],
+            [FRAC_PI_4, 70.11727356066129],
+            [FRAC_PI_2, 0.0],
+        ],
+    ),
+    (
+        "acosh",
+        [
+            [INFINITY, NAN],
+            [INFINITY, 2.356194490192345],
+            [INFINITY, NAN],
+            [INFINITY, FRAC_PI_2],
+            [INFINITY, 0.0],
+            [70.11727356066129, -FRAC_PI_4],
+            [0.0, FRAC_PI_2],
+        ],
+    ),
+    (
+        "atanh",
+        [
+            [0.0, NAN],
+            [-0.0, FRAC_PI_2],
+            [0.0, FRAC_PI_2],
+            [0.0, FRAC_PI_2],
+            [0.0, FRAC_PI_2],
+            [5e-31, -FRAC_PI_2],
+            [0.0, 0.0],
+        ],
+    ),
+    (
+        "reciprocal",
+        [
+            [NAN, NAN],
+            [NAN, NAN],
+            [NAN, NAN],
+            [0.0, -0.0],
+            [0.0, 0.0],
+            [4.9999999999999995e-31, 4.9999999999999995e-31],
+            [INFINITY, NAN],
+        ],
+    ),
+    ("sigmoid", [[1.0, 0.0], [NAN, NAN], [NAN, NAN], [NAN, NAN], [1.0, 0.0], [1.0, 0.0], [0.5, 0.0]]),
+    (
+        "rsqrt",
+        [
+            [NAN, NAN],
+            [NAN, NAN],
+            [NAN, NAN],
+            [NAN, NAN],
+            [0.0, 0.0],
+            [7.768869870150186e-16, 3.217971264527913e-16],
+            [INFINITY, NAN],
+        ],
+    ),
+];
+
+#[test]
+fn infinite_parts_leave_what_does_not_depend_on_them() {
+    let bytes: Vec<u8> = PLACES.iter().flatten().flat_map(|part| part.to_le_bytes()).collect();
+    let places = Tensor::new(crate::dtype::DType::F64, vec![7, 2], bytes).expect("seven pairs");
+    for (name, expected) in FUNCTIONS {
+        let statements =
+            format!("input %z: complex f64[7] %y: complex f64[7] = aten.{name}.default(self = %z) output %y");
+        let found = evaluated(&statements, std::slice::from_ref(&places)).expect("it runs")[0].to_f64();
+        for (place, (found, expected)) in found.iter().zip(expected.iter().flatten()).enumerate() {
+            let same = found == expected || (found.is_nan() && expected.is_nan());
+            let close = same || (found - expected).abs() <= 1e-9 * expected.abs();
+            assert!(close, "{name} of {:?}: {found} instead of {expected}", PLACES[place / 2]);
+        }
+    }
+}
