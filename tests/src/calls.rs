@@ -6,6 +6,7 @@
 use aoti_compiler::frontend;
 use aoti_compiler::graph::{Graph, Output, OutputRole, text};
 use bytes::Bytes;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use crate::families::Case;
@@ -17,6 +18,8 @@ pub struct Program {
     pub model: Bytes,
     /// Its cases.
     pub cases: Vec<Case>,
+    /// What the model is, where it has been read.
+    graph: OnceCell<Result<Graph, String>>,
 }
 
 /// The programs of cases, in their order.
@@ -25,13 +28,17 @@ pub fn programs(cases: Vec<Case>) -> Vec<Program> {
     for case in cases {
         match programs.iter_mut().find(|program| program.model == case.model) {
             Some(program) => program.cases.push(case),
-            None => programs.push(Program { model: case.model.clone(), cases: vec![case] }),
+            None => programs.push(Program::new(case.model.clone(), vec![case])),
         }
     }
     programs
 }
 
 impl Program {
+    fn new(model: Bytes, cases: Vec<Case>) -> Program {
+        Program { model, cases, graph: OnceCell::new() }
+    }
+
     /// The element type that it is about: how the names of its cases begin.
     pub fn element(&self) -> &str {
         self.cases[0].name.split('-').next().unwrap_or_default()
@@ -58,16 +65,17 @@ impl Program {
         if kept == 0 {
             return Ok(None);
         }
-        let Program { model, cases } = self;
         if kept == self.calls() {
-            return Ok(Some(Program { model: model.clone(), cases: cases.clone() }));
+            return Ok(Some(Program::new(self.model.clone(), self.cases.clone())));
         }
-        let calls = call_of_each_output(&cases[0]);
+        let calls = call_of_each_output(&self.cases[0]);
         let keeps_output = |position: usize| keeps(calls[position]);
-        let graph = frontend::read("case", model.clone(), &[]).map_err(|findings| findings.to_string())?;
+        let read =
+            || frontend::read("case", self.model.clone(), &[]).map_err(|findings| findings.to_string());
+        let graph = self.graph.get_or_init(read).clone()?;
         let model = Bytes::from(text::print(&with_outputs(graph, &keeps_output)));
-        let cases = cases.iter().map(|case| case.with_outputs(&model, &keeps_output)).collect();
-        Ok(Some(Program { model, cases }))
+        let cases = self.cases.iter().map(|case| case.with_outputs(&model, &keeps_output)).collect();
+        Ok(Some(Program::new(model, cases)))
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// So many programs run at once, on a share of the processors each.
 const AT_ONCE: usize = 2;
 /// What takes longest comes first, so that nothing long is left for the end.
-const FIRST: [&str; 5] = ["families", "device", "contractions", "guide", "headers"];
+const FIRST: [&str; 7] = ["families", "device", "contractions", "weights", "tune", "guide", "headers"];
 
 /// A program as cargo would run it.
 struct Entry {

@@ -34,6 +34,7 @@ void k_nanwidey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, 
 #include "aoti/nest.h"
 #include "aoti/gemm.h"
 #include "aoti/dots.h"
+#include "aoti/gemm_stream.h"
 
 #include "kernels.h"
 
@@ -180,19 +181,16 @@ void k_groupedp(const Run &run, const f16 *in0, const f16 *in1, f32 *out0) {
       const Matrix<f16> b{in1 + (4256 * floor_div(i1, 2)), 1, 32};
       const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
-        const auto t2 = broadcast(Full<1>{}, i64(0));
-        const auto t5 = broadcast(Full<1>{}, 0.176777f);
-        const auto t7 = broadcast(Full<1>{}, -__builtin_inff());
+        const auto t3 = broadcast(Full<1>{}, 0.176777f);
+        const auto t5 = broadcast(Full<1>{}, -__builtin_inff());
         const auto t0 = sum;
-        const auto t1 = iota(lanes, i2 - i3 + 128, (-1));
-        const auto v2 = spread(lanes, t2);
-        const auto t3 = t1 >= v2;
-        const auto t4 = t0;
+        const auto t1 = inside(iota(lanes, i2 - i3 + 128, (-1)), 133);
+        const auto t2 = t0;
+        const auto v3 = spread(lanes, t3);
+        const auto t4 = t2 * v3;
         const auto v5 = spread(lanes, t5);
-        const auto t6 = t4 * v5;
-        const auto v7 = spread(lanes, t7);
-        const auto t8 = select(t3, t6, v7);
-        store(lanes, out0 + (665 * i1 + 133 * i2 + i3), t8);
+        const auto t6 = select(t1, t4, v5);
+        store(lanes, out0 + (665 * i1 + 133 * i2 + i3), t6);
       };
       gemm_general<5>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (17344), epilogue);
     }
@@ -217,72 +215,6 @@ void k_groupedy(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
         store(lanes, out0 + (480 * i0 + 120 * i1 + 24 * i2 + i3), t0);
       };
       gemm_general<5, 24>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (20224), epilogue);
-    }
-  });
-}
-
-void k_decodey(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
-  (void)run;
-  const i64 m = 1, n = 64, k = 300;
-  parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit / (4) % (2);
-      (void)i0;
-      const i64 i1 = unit / (1) % (4);
-      (void)i1;
-      const Matrix<f16> a{in0 + (1200 * i0 + 300 * i1), 300, 1};
-      const Matrix<f16> b{in1 + (38400 * i0 + 19200 * floor_div(i1, 2)), 64, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
-        (void)i2, (void)i3;
-        const auto t0 = sum;
-        store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
-      };
-      gemm_general<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (78080), epilogue);
-    }
-  });
-}
-
-void k_fewy(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
-  (void)run;
-  const i64 m = 3, n = 20, k = 45;
-  parallel(run, 2, grain(run, 65536, 2700), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit / (2) % (1);
-      (void)i0;
-      const i64 i1 = unit / (1) % (2);
-      (void)i1;
-      const Matrix<f32> a{in0 + (270 * i0 + 135 * i1), 45, 1};
-      const Matrix<f32> b{in1 + (900 * i0), 20, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
-        (void)i2, (void)i3;
-        const auto t0 = sum;
-        store(lanes, out0 + (120 * i0 + 60 * i1 + 20 * i2 + i3), t0);
-      };
-      gemm_general<3, 20>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (6528), epilogue);
-    }
-  });
-}
-
-void k_nanoney(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
-  (void)run;
-  const i64 m = 1, n = 64, k = 300;
-  parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit / (4) % (2);
-      (void)i0;
-      const i64 i1 = unit / (1) % (4);
-      (void)i1;
-      const Matrix<f16> a{in0 + (1200 * i0 + 300 * i1), 300, 1};
-      const Matrix<f16> b{in1 + (76800 * i0 + 19200 * i1), 64, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
-        (void)i2, (void)i3;
-        const auto t0 = sum;
-        store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
-      };
-      gemm_general<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (78080), epilogue);
     }
   });
 }
@@ -330,18 +262,15 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
       const Matrix<f32> b{in1, 1, 36};
       const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
-        const auto t2 = broadcast(Full<1>{}, i64(0));
-        const auto t4 = broadcast(Full<1>{}, 0.166667f);
-        const auto t6 = broadcast(Full<1>{}, -__builtin_inff());
+        const auto t2 = broadcast(Full<1>{}, 0.166667f);
+        const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
         const auto t0 = sum;
-        const auto t1 = iota(lanes, i2 - i3 + 42, (-1));
+        const auto t1 = inside(iota(lanes, i2 - i3 + 42, (-1)), 45);
         const auto v2 = spread(lanes, t2);
-        const auto t3 = t1 >= v2;
+        const auto t3 = t0 * v2;
         const auto v4 = spread(lanes, t4);
-        const auto t5 = t0 * v4;
-        const auto v6 = spread(lanes, t6);
-        const auto t7 = select(t3, t5, v6);
-        store(lanes, out0 + (135 * i1 + 45 * i2 + i3), t7);
+        const auto t5 = select(t1, t3, v4);
+        store(lanes, out0 + (135 * i1 + 45 * i2 + i3), t5);
       };
       const auto row_epilogue = [&](i64 first, i64 last, char *scratch) AOTI_ONCE {
         f32 *const row0 = (f32 *)(scratch + 0);
@@ -441,6 +370,72 @@ void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
         }
       };
       gemm_dots(0, m, 0, gemm_panels(n), n, k, a, b, nullptr, epilogue, [&](i64 first, i64 last) AOTI_LAMBDA { row_epilogue(first, last, run.scratch + worker * (1216)); });
+    }
+  });
+}
+
+void k_decodey(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
+  (void)run;
+  const i64 m = 1, n = 64, k = 300;
+  parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {
+    (void)worker;
+    for (i64 unit = begin; unit < end; ++unit) {
+      const i64 i0 = unit / (4) % (2);
+      (void)i0;
+      const i64 i1 = unit / (1) % (4);
+      (void)i1;
+      const Matrix<f16> a{in0 + (1200 * i0 + 300 * i1), 300, 1};
+      const Matrix<f16> b{in1 + (38400 * i0 + 19200 * floor_div(i1, 2)), 64, 1};
+      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+        (void)i2, (void)i3;
+        const auto t0 = sum;
+        store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
+      };
+      gemm_stream<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (8192), epilogue);
+    }
+  });
+}
+
+void k_fewy(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
+  (void)run;
+  const i64 m = 3, n = 20, k = 45;
+  parallel(run, 2, grain(run, 65536, 2700), [&](i64 begin, i64 end, i64 worker) {
+    (void)worker;
+    for (i64 unit = begin; unit < end; ++unit) {
+      const i64 i0 = unit / (2) % (1);
+      (void)i0;
+      const i64 i1 = unit / (1) % (2);
+      (void)i1;
+      const Matrix<f32> a{in0 + (270 * i0 + 135 * i1), 45, 1};
+      const Matrix<f32> b{in1 + (900 * i0), 20, 1};
+      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+        (void)i2, (void)i3;
+        const auto t0 = sum;
+        store(lanes, out0 + (120 * i0 + 60 * i1 + 20 * i2 + i3), t0);
+      };
+      gemm_stream<3>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (24576), epilogue);
+    }
+  });
+}
+
+void k_nanoney(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
+  (void)run;
+  const i64 m = 1, n = 64, k = 300;
+  parallel(run, 8, grain(run, 65536, 19200), [&](i64 begin, i64 end, i64 worker) {
+    (void)worker;
+    for (i64 unit = begin; unit < end; ++unit) {
+      const i64 i0 = unit / (4) % (2);
+      (void)i0;
+      const i64 i1 = unit / (1) % (4);
+      (void)i1;
+      const Matrix<f16> a{in0 + (1200 * i0 + 300 * i1), 300, 1};
+      const Matrix<f16> b{in1 + (76800 * i0 + 19200 * i1), 64, 1};
+      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+        (void)i2, (void)i3;
+        const auto t0 = sum;
+        store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
+      };
+      gemm_stream<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (8192), epilogue);
     }
   });
 }

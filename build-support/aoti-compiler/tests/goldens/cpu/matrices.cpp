@@ -1,6 +1,7 @@
 // Kernels of the model `matrices`, written by cargo-aoti.
 #include "aoti/nest.h"
 #include "aoti/gemm.h"
+#include "aoti/gemm_stream.h"
 #include "aoti/linalg.h"
 
 #define AOTI_JOIN_(a, b) a##_##b
@@ -42,7 +43,7 @@ static AOTI_NOINLINE void k_square(const Run &run, const f32 *in0, const f32 *in
         const auto t0 = sum;
         store(lanes, out0 + (16 * i0 + 4 * i1 + i2), t0);
       };
-      gemm_general<4, 4>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (1280), epilogue);
+      gemm_stream<4>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (32768), epilogue);
     }
   });
 }
@@ -193,9 +194,9 @@ extern "C" int64_t AOTI_LEVEL_NAME(aoti_matrices_scratch)(const int64_t *symbols
   bytes = max_i64(bytes, threads * (192));
   bytes = max_i64(bytes, threads * (384));
   bytes = max_i64(bytes, threads * (576));
-  bytes = max_i64(bytes, threads * (1280));
   bytes = max_i64(bytes, threads * (1536));
   bytes = max_i64(bytes, threads * (2560));
   bytes = max_i64(bytes, threads * (4864));
+  bytes = max_i64(bytes, threads * (32768));
   return bytes;
 }

@@ -2,6 +2,7 @@
 #include "aoti/nest.h"
 #include "aoti/gemm.h"
 #include "aoti/dots.h"
+#include "aoti/gemm_stream.h"
 #include "aoti/contract_any.h"
 
 #define AOTI_JOIN_(a, b) a##_##b
@@ -28,7 +29,7 @@ static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const i8 *in1, 
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (25408), epilogue);
+    gemm_packed<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (832), epilogue);
   });
 }
 
@@ -48,7 +49,7 @@ static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const i8 *in1, f
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<3>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (28288), epilogue);
+    gemm_packed<3>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (2688), epilogue);
   });
 }
 
@@ -134,7 +135,7 @@ static AOTI_NOINLINE void k_eighth(const Run &run, const f32 *in0, const f32 *in
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_general<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (25024), epilogue);
+    gemm_stream<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (8192), epilogue);
   });
 }
 
@@ -224,7 +225,7 @@ static AOTI_NOINLINE void k_groups(const Run &run, const f32 *in0, const f32 *in
         const auto t0 = sum;
         store(lanes, out0 + (48 * i0 + 48 * i1 + i2), t0);
       };
-      gemm_general<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (10496), epilogue);
+      gemm_stream<1>(0, m, 0, gemm_panels(n), n, k, a, b, run.scratch + worker * (8192), epilogue);
     }
   });
 }
@@ -250,12 +251,10 @@ extern "C" int64_t AOTI_LEVEL_NAME(aoti_narrow_scratch)(const int64_t *symbols, 
   (void)symbols, (void)threads;
   i64 bytes = 0;
   bytes = max_i64(bytes, threads * (832));
+  bytes = max_i64(bytes, threads * (2688));
   bytes = max_i64(bytes, threads * (5824));
-  bytes = max_i64(bytes, threads * (10496));
+  bytes = max_i64(bytes, threads * (8192));
   bytes = max_i64(bytes, threads * (12288));
-  bytes = max_i64(bytes, threads * (25024));
-  bytes = max_i64(bytes, threads * (25408));
-  bytes = max_i64(bytes, threads * (28288));
   bytes = max_i64(bytes, threads * (34560));
   return bytes;
 }

@@ -324,15 +324,15 @@ AOTI_KERNEL(256) k_running(Run run, const f32 *in0, const bool *in1, const f32 *
       const auto stage0_t2 = stage0_t0 == stage0_v1;
       const auto stage0_t3 = load_between(lanes, in0 + i0, -i0, -i0 + 39996, true, 0.0f);
       const auto stage0_t4 = load_between(lanes, in1 + i0, -i0, -i0 + 39996, true, false);
-      const auto stage0_t5 = gather_where(lanes, in2 + ((-1)), floor_div_by<4444>(iota32(lanes, i32(i0))), inside(iota32(lanes, i32(i0)), 39996) & inside((floor_div_by<4444>(iota32(lanes, i32(i0))) + i32(-1)), 10), 0.0f);
-      const auto stage0_t6 = inside((floor_div_by<4444>(iota32(lanes, i32(i0))) + i32(-1)), 10);
+      const auto stage0_t5 = gather_where(lanes, in2 + ((-1)), floor_div_by<4444>(iota32(lanes, i32(i0))), inside(iota32(lanes, i32(i0)), 39996) & ((floor_div_by<4444>(iota32(lanes, i32(i0))) + i32(-1)) >= i32(0)), 0.0f);
+      const auto stage0_t6 = ((floor_div_by<4444>(iota32(lanes, i32(i0))) + i32(-1)) >= i32(0));
       const auto stage0_v7 = spread(lanes, stage0_t7);
       const auto stage0_t8 = select(stage0_t6, stage0_t5, stage0_v7);
       const auto stage0_t9 = select(stage0_t4, stage0_t3, stage0_t8);
       const auto stage0_t10 = select(stage0_t2, stage0_t3, stage0_t9);
       const auto stage0_t13 = load_between(lanes, in3 + (i0 - 39996), -i0 + 39996, -i0 + 40000, true, 0.0f);
       const auto stage0_t14 = load_between(lanes, in4 + (i0 - 39996), -i0 + 39996, -i0 + 40000, true, false);
-      const auto stage0_t15 = gather_where(lanes, in2 + 8, broadcast(lanes, i32(0)), inside(iota32(lanes, i32(i0 - 39996)), 4), 0.0f);
+      const auto stage0_t15 = gather_where(lanes, in2 + 8, broadcast(lanes, i32(0)), (iota32(lanes, i32(i0 - 39996)) >= i32(0)), 0.0f);
       const auto stage0_t16 = select(stage0_t14, stage0_t13, stage0_t15);
       const auto stage0_v12 = spread(lanes, stage0_t12);
       const auto stage0_t17 = select(stage0_v12, stage0_t13, stage0_t16);
