@@ -8,7 +8,7 @@ mod groups;
 
 use super::derive;
 use super::rewrite::{everywhere, rewrite};
-use crate::graph::{Builder, Graph, Groups, Node, Op, OpClass, Origin, Output, OutputRole, ValueId};
+use crate::graph::{Builder, Graph, Groups, Node, Op, OpClass, Origin, Output, OutputRole, Scalar, ValueId};
 use crate::interpret::{Tensor, evaluate};
 use crate::symbolic::{Expr, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -21,8 +21,11 @@ const SMALL_BYTES: u64 = 16 << 10;
 const MAX_GROWTH: u64 = 4;
 /// The same where integers in groups are scaled, which are stored as the integers: of two bits with a scale for each sixteen.
 const MAX_GROWTH_OF_GROUPS: u64 = 16;
-/// Functions of positions with at most this many operations are computed where they are used.
+/// Functions of positions with at most this many operations are computed where they are used, unless one of them takes a kernel.
 const CHEAP: usize = 8;
+/// Bytes up to which what a kernel makes of positions alone is computed to see whether it is one number, as the sums are by which decoders
+/// tell packed sequences apart where there is one.
+const UNIFORM_BYTES: u64 = 1 << 20;
 /// Work that the evaluator is willing to do for one result, in bytes of results times what each of them sums.
 const MAX_WORK: u64 = 1 << 26;
 /// It does this much for each byte of the constants anyway: unpacking and dequantising weights takes that, however many they are.
@@ -42,7 +45,12 @@ fn fold(graph: Graph, growth: u64, is_wanted: fn(&Option<Arc<Groups>>) -> bool) 
     everywhere(graph, &mut |graph, ranges| {
         let mut folded = evaluate_all(graph, growth, is_wanted);
         rewrite(graph, ranges, &mut |rewriter, node| {
-            let Folded { recipe, tensors, groups, is_turned } = folded.remove(node.outputs.first()?)?;
+            let Folded { recipe, tensors, groups, is_turned, number } =
+                folded.remove(node.outputs.first()?)?;
+            if let Some(number) = number {
+                let ty = rewriter.builder.ty(node.outputs[0]).clone();
+                return Some(vec![rewriter.builder.full(number, ty.dtype, &ty.shape)]);
+            }
             let own = derive::add(&mut rewriter.builder, "", recipe, &tensors, groups)?;
             if !is_turned {
                 return Some(own);
@@ -61,6 +69,8 @@ struct Folded {
     groups: Option<Arc<Groups>>,
     /// Whether the tensor is the matrix turned, where that alone has groups.
     is_turned: bool,
+    /// What every element of the one result is, of a kernel on positions alone.
+    number: Option<Scalar>,
 }
 
 /// Every node to be replaced, by its first output.
@@ -85,10 +95,24 @@ fn evaluate_all(
         let Some(recipe) = recipe else { continue };
         if let Ok(tensors) = evaluate(&recipe, &[]) {
             let groups = groups.filter(|groups| groups::makes(groups, &tensors[0]));
-            results.insert(node.outputs[0], Folded { recipe, tensors, groups, is_turned });
+            let is_of_positions = recipe.constants.is_empty();
+            let number = if is_of_positions { number_of(&tensors) } else { None };
+            // Larger ones were computed to see that.
+            if number.is_none() && is_of_positions && bytes_of_all(graph, node) > SMALL_BYTES {
+                continue;
+            }
+            results.insert(node.outputs[0], Folded { recipe, tensors, groups, is_turned, number });
         }
     }
     results
+}
+
+/// What every element of a single integer or boolean result is.
+fn number_of(tensors: &[Tensor]) -> Option<Scalar> {
+    let [tensor] = tensors else { return None };
+    let values = tensor.to_i64()?;
+    let first = *values.first()?;
+    values.iter().all(|value| *value == first).then(|| Scalar::from(first).cast(tensor.dtype()))
 }
 
 /// A graph of one matrix that makes it turned.
@@ -210,7 +234,7 @@ impl Search<'_> {
         let cone = cone(self.graph, self.producers, position);
         let (mut operations, mut work, mut leaves) = (0, 0u64, 0u64);
         for node in cone.iter().map(|position| &self.graph.nodes[*position]) {
-            let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
+            let bytes = bytes_of_all(self.graph, node);
             match node.op.class() {
                 OpClass::Source if matches!(node.op, Op::Constant(_)) => {
                     leaves = leaves.saturating_add(bytes)
@@ -231,9 +255,11 @@ impl Search<'_> {
             work = work.saturating_add(bytes.saturating_mul(depth(self.graph, node)));
         }
         let node = &self.graph.nodes[position];
-        let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
-        let small = bytes <= SMALL_BYTES.max(leaves.saturating_mul(self.growth));
-        let real = leaves > 0 || operations > CHEAP;
+        let bytes = bytes_of_all(self.graph, node);
+        let is_kernel = takes_a_kernel(node);
+        let most = if is_kernel && leaves == 0 { UNIFORM_BYTES } else { SMALL_BYTES };
+        let small = bytes <= most.max(leaves.saturating_mul(self.growth));
+        let real = leaves > 0 || operations > CHEAP || is_kernel;
         let bearable = work <= MAX_WORK.max(leaves.saturating_mul(WORK_PER_BYTE));
         small && bearable && (real || needs_buffer)
     }
@@ -266,6 +292,27 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
         | OpClass::Effect
         | OpClass::Control => 1,
     }
+}
+
+/// Whether a kernel of its own makes what a node gives.
+fn takes_a_kernel(node: &Node) -> bool {
+    match node.op.class() {
+        OpClass::AxisOp | OpClass::Reduction(_) | OpClass::Contraction => true,
+        OpClass::Source
+        | OpClass::Elementwise
+        | OpClass::View(_)
+        | OpClass::Pad(_)
+        | OpClass::Gather(_)
+        | OpClass::Scatter(_)
+        | OpClass::Concat
+        | OpClass::Opaque(_)
+        | OpClass::Effect
+        | OpClass::Control => false,
+    }
+}
+
+fn bytes_of_all(graph: &Graph, node: &Node) -> u64 {
+    node.outputs.iter().map(|output| bytes_of(graph, *output)).sum()
 }
 
 fn fixed_size(size: &Expr) -> u64 {

@@ -445,6 +445,25 @@ fn constants_from_weights_are_computed_again_from_others() {
 }
 
 #[test]
+fn masks_of_one_sequence_do_not_ask_which_it_is() {
+    // As decoders make them: keys up to the query's position, of the same packed sequence.
+    let text = |start: i64| {
+        format!(
+            "graph {{ input %x \"x\": f32[4096, 4096] %i: i64[4096] = index [i0] %f: i64[1] = full {start}
+             %c: i64[4097] = cat %f, %i axis 0 %b: i64[4096] = view %c [i0] %d: i64[4096] = sub %i, %b
+             %o: i64[4096] = full 1 %n: bool[4096] = ne %d, %o %s: i64[4096] = cast %n
+             %k: i64[4096] = cumsum %s axis 0 %q: i64[4096, 4096] = view %k [i0] %r: i64[4096, 4096] = view %k [i1]
+             %e: bool[4096, 4096] = eq %q, %r %y: f32[4096, 4096] = full 0.0 %z: f32[4096, 4096] = select %e, %x, %y
+             output %z }}"
+        )
+    };
+    let left = |start: i64| print(&optimize(parse(&text(start)).expect("it parses")));
+    assert!(!left(-1).contains("select"), "{}", left(-1));
+    // Here the first element is a sequence by itself, which every element counts: all are equal too, and one number.
+    assert!(!left(7).contains("cumsum"), "{}", left(7));
+}
+
+#[test]
 fn lookups_in_what_is_turned_are_along_another_axis() {
     check(
         orient_lookups,
