@@ -299,22 +299,21 @@ fn ldexp(cx: &mut Context, a: &Args) -> Rule {
     let Operand::Tensor(exponent) = exponent else {
         return Err(RuleError::Malformed("the exponent is not a tensor".to_owned()));
     };
-    if cx.b.dtype(exponent).is_float() {
-        // The power of two is a tensor of its own, in the exponent's type.
+    let floats =
+        if let Operand::Tensor(x) = x { Some(x).filter(|x| cx.b.dtype(*x).is_float()) } else { None };
+    let Some(number) = floats.filter(|_| !cx.b.dtype(exponent).is_float()) else {
+        // The power of two is a tensor of its own, in the exponent's floating-point type.
         let power = cx.apply_float([exponent], |[e]| e.exp2())?;
         return Ok(cx.combine(BinaryOp::Mul, &x, &Operand::Tensor(power))?.into());
-    }
-    // Whole exponents move the point: the power may lie outside of the type where the result does not. Up to 2.14 PyTorch
-    // multiplied by a tensor of `f32`, whose type the result then has.
-    let Operand::Tensor(x) = x else {
-        return Err(RuleError::Malformed("the number is not a tensor".to_owned()));
     };
-    let own = if cx.b.dtype(x).is_float() { cx.b.dtype(x) } else { DType::F32 };
-    let dtype = a.output_meta(0).map_or(own, |meta| meta.dtype);
-    let scaled = cx.apply([x, exponent], DType::F64, |[x, e]| {
+    // Whole exponents of floating-point numbers move the point: the power may lie outside of the type where the result does not.
+    // Up to 2.14 PyTorch multiplied by a tensor of `f32`, whose type the result then has.
+    let dtype = a.output_meta(0).map_or(cx.b.dtype(number), |meta| meta.dtype);
+    let scaled = cx.apply([number, exponent], DType::F64, |[x, e]| {
         // Between the least and the largest number lie fewer powers; a third of that many is a number itself.
-        let part = (e.max(-2100.0).min(2100.0) / 3.0).trunc();
-        let rest = e.max(-2100.0).min(2100.0) - &part * 2.0;
+        let whole = e.max(-2100.0).min(2100.0);
+        let part = (&whole / 3.0).trunc();
+        let rest = &whole - &part * 2.0;
         x * part.exp2() * part.exp2() * rest.exp2()
     })?;
     Ok(cx.b.cast(scaled, dtype).into())
