@@ -335,3 +335,36 @@ fn is_close(cx: &mut Context, a: &Args) -> Rule {
     let close = close.or(difference.is_finite().and(difference.le(allowed)));
     Ok(cx.formula(wide, &close)?.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::evaluated;
+    use crate::halves::F16;
+    use crate::interpret::Tensor;
+
+    fn ldexp(x: Tensor, ty: &str, result: &str, powers: &[i64]) -> Vec<f64> {
+        let n = powers.len();
+        let statements = format!(
+            "input %x: {ty}[{n}] input %e: i64[{n}]
+            %y: {result}[{n}] = aten.ldexp.Tensor(self = %x, other = %e) output %y"
+        );
+        let found = evaluated(&statements, &[x, Tensor::from_i64(&[n], powers)]).expect("it runs");
+        found[0].to_f64()
+    }
+
+    #[test]
+    fn whole_exponents_move_the_point_of_floating_point_numbers() {
+        let halves = || Tensor::from_f16(&[3], &[1.0, 1.0, -1.5].map(F16::from_f32));
+        let powers = [20, -30, 3];
+        assert_eq!(ldexp(halves(), "f16", "f16", &powers), [f64::INFINITY, 0.0, -12.0]);
+        // As programs of PyTorch before 2.15 state it.
+        assert_eq!(ldexp(halves(), "f16", "f32", &powers), [1_048_576.0, 2f64.powi(-30), -12.0]);
+        // The power is no number, the result is.
+        let singles = Tensor::from_f32(&[3], &[1e-30, 0.0, 1.0]);
+        let expected = [f64::from(1e-30f32) * 2f64.powi(150), 0.0, 0.0];
+        assert_eq!(ldexp(singles, "f32", "f32", &[150, 5000, -200]), expected);
+        // Whole numbers are multiplied by it.
+        let found = ldexp(Tensor::from_i64(&[2], &[0, 3]), "i64", "f32", &[200, 2]);
+        assert!(found[0].is_nan() && found[1] == 12.0, "{found:?}");
+    }
+}

@@ -202,7 +202,7 @@ impl Complex {
         let (a, b) = (&self.re, self.imaginary());
         let (sinh, cosh) = (a.unary(FloatUnary::Sinh), a.unary(FloatUnary::Cosh));
         let (far, on_axis) = (self.is_far_anyhow(), a.equals(0.0));
-        let re = far.or(on_axis.clone()).select(a, &sinh * cos(&b));
+        let re = far.select(&cosh, on_axis.select(a, &sinh * cos(&b)));
         let im = b.equals(0.0).select(&b, &cosh * b.sin());
         let even = on_axis.or(b.equals(0.0)).select(0.0, &sinh * b.sin());
         (Complex::new(re, im), Complex::new(far.select(&cosh, &cosh * cos(&b)), even))
