@@ -196,6 +196,29 @@ pub fn from_interpreter(tensor: &Tensor) -> DynTensor {
 }
 
 impl Case {
+    /// The case of a model that gives some of the outputs.
+    pub fn with_outputs(&self, model: &Bytes, keeps: &dyn Fn(usize) -> bool) -> Case {
+        fn some<T: Clone>(all: &[T], keeps: &dyn Fn(usize) -> bool) -> Vec<T> {
+            let kept = all.iter().enumerate().filter(|(position, _)| keeps(*position));
+            kept.map(|(_, one)| one.clone()).collect()
+        }
+        // One number stands for all outputs.
+        let numbers = |all: &[f64]| if all.len() == 1 { all.to_vec() } else { some(all, keeps) };
+        let set = |set: &Set| Set {
+            outputs: set.outputs.as_ref().map(|outputs| some(outputs, keeps)),
+            ..set.clone()
+        };
+        Case {
+            model: model.clone(),
+            outputs: some(&self.outputs, keeps),
+            labels: some(&self.labels, keeps),
+            sets: self.sets.iter().map(set).collect(),
+            absolute: numbers(&self.absolute),
+            relative: numbers(&self.relative),
+            ..self.clone()
+        }
+    }
+
     /// One line for each thing that is not as it must be with what a run gave.
     pub fn check(&self, result: Result<Vec<DynTensor>, String>) -> Vec<String> {
         match (result, &self.refused) {

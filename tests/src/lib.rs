@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod batch;
+pub mod calls;
 pub mod cases;
 pub mod child;
 pub mod chromium;

@@ -1,8 +1,8 @@
 //! Every family of operators gives what PyTorch gave: in the reference evaluator, as a schedule, and as code for the
-//! lowest level of the processor or for this machine's. Where many calls are one program of `f32`, that is compiled for both.
+//! lowest level of the processor or for this machine's.
 //!
-//! Without `AOTI_FAMILIES=all` only the programs of the commonest element types are compiled, each for one level; all are
-//! evaluated.
+//! All calls are evaluated in all of their element types. Compiled are those in the commonest types, for one of the levels each; with
+//! `AOTI_FAMILIES=0`, or another number, also each in one of its other types; with `AOTI_FAMILIES=all` all, for both levels.
 //!
 //! `AOTI_FAMILIES_SANITIZED=data,integers` runs these families under the sanitizers of addresses and of undefined behaviour
 //! too, with all their inputs, those that must be refused among them.
@@ -17,6 +17,7 @@ use aoti_compiler::tuning::Decisions;
 use aoti_compiler::{frontend, graph, interpret, passes};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};
+use aoti_tests::calls::{self, Extent, shared_out};
 use aoti_tests::child::{self, Child, Turn};
 use aoti_tests::families::{self, Case};
 use bytes::Bytes;
@@ -26,11 +27,7 @@ use std::process::ExitCode;
 /// Programs of one library under sanitizers.
 const SANITIZED: u64 = 24;
 
-/// Programs of `f32` that a family has at most where each has many calls. In families with more, a call is a program, and what it
-/// computes at one level the calls beside it compute at the other.
-const WITH_MANY_CALLS: usize = 12;
-
-/// Element types that most programs have.
+/// Element types of the programs that are always scheduled.
 const COMMON: [&str; 3] = ["f32", "i64", "bf16"];
 
 fn main() -> ExitCode {
@@ -128,9 +125,9 @@ fn interpreted(graph: &graph::Graph, inputs: &[DynTensor]) -> Result<Vec<DynTens
 
 /// What lowering, fusion, mapping and memory planning make of a program, without a C++ compiler.
 fn check_scheduled(family: &str) -> Result<(), Failed> {
-    let all = std::env::var_os("AOTI_FAMILIES").is_some_and(|value| value == "all");
     let mut cases = families::read(family);
-    cases.retain(|case| all || COMMON.iter().any(|dtype| case.name.starts_with(dtype)));
+    let is_common = |case: &Case| COMMON.iter().any(|dtype| case.name.starts_with(dtype));
+    cases.retain(|case| extent() != Extent::Common || is_common(case));
     let differences = cases.iter().flat_map(|case| case.check(scheduled(case)));
     report(&differences.collect::<Vec<_>>())
 }
@@ -150,37 +147,35 @@ fn scheduled(case: &Case) -> Result<Vec<DynTensor>, String> {
 
 fn check_compiled(family: &str) -> Result<(), Failed> {
     let Some(compiler) = batch::compiler() else { return Ok(()) };
-    let all = std::env::var_os("AOTI_FAMILIES").is_some_and(|value| value == "all");
-    let mut cases = families::read(family);
-    // A family that is about other element types is compiled whole.
-    let is_common = |case: &families::Case| COMMON.iter().any(|dtype| case.name.starts_with(dtype));
-    if !all && cases.iter().any(is_common) {
-        cases.retain(is_common);
-    }
-    let is_f32 = |case: &Case| case.name.starts_with("f32");
-    let for_both = all && cases.iter().filter(|case| is_f32(case)).count() <= WITH_MANY_CALLS;
+    let programs = calls::programs(families::read(family));
+    let levels = [Processors::All, Processors::ThisOne];
     let mut differences = Vec::new();
-    for (remainder, processors) in [Processors::All, Processors::ThisOne].into_iter().enumerate() {
-        // Most of the time is the compiler's: the other programs are compiled for one level each.
-        let cases: Vec<&Case> = cases
-            .iter()
-            .enumerate()
-            .filter(|(number, case)| number % 2 == remainder || (for_both && is_f32(case)))
-            .map(|(_, case)| case)
-            .collect();
-        if cases.is_empty() {
+    for (processors, programs) in levels.into_iter().zip(shared_out(&programs, extent(), levels.len())?) {
+        if programs.is_empty() {
             continue;
         }
-        let models: Vec<Bytes> = cases.iter().map(|case| case.model.clone()).collect();
+        let models: Vec<Bytes> = programs.iter().map(|program| program.model.clone()).collect();
         let folder = tempfile::tempdir().expect("a folder for the library");
         let built = batch::build(&compiler, &models, processors, folder.path())?;
-        for (case, model) in cases.iter().zip(&built) {
+        let cases = programs.iter().zip(&built);
+        for (case, model) in
+            cases.flat_map(|(program, model)| program.cases.iter().map(move |case| (case, model)))
+        {
             let mut lines = case.check(run(&case.inputs, model));
             lines.extend(case.sets.iter().flat_map(|set| case.check_set(set, run(&set.inputs, model))));
             differences.extend(lines.into_iter().map(|line| format!("{processors:?}: {line}")));
         }
     }
     report(&differences)
+}
+
+/// What is compiled, as `AOTI_FAMILIES` says.
+fn extent() -> Extent {
+    match std::env::var("AOTI_FAMILIES") {
+        Err(_) => Extent::Common,
+        Ok(text) if text == "all" => Extent::All,
+        Ok(text) => Extent::Turn(text.parse().expect("AOTI_FAMILIES is `all` or a number")),
+    }
 }
 
 /// Every program with all its inputs under sanitizers, in a process of its own.

@@ -145,6 +145,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = passes::fourier_to_gemm(own, target);
     let own = passes::products_of_bytes(passes::byte_functions(own, target), target);
     let own = passes::contractions_in_floats(own, target);
+    let own = passes::single_windows_as_gemm(own, target);
     let own = passes::store_gemv_weights(own, target);
     let own = passes::align_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);

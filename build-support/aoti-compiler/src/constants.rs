@@ -17,6 +17,9 @@ pub(crate) const DEPTHWISE_TAPS: i64 = 256;
 /// `kBlockBytes` of `gemm.h`.
 pub(crate) const BLOCK_BYTES: i64 = 393216;
 
+/// `kFewRows` of `gemm.h`.
+pub(crate) const FEW_ROWS: i64 = 4;
+
 /// `kGeneralRows` of `gemm.h`.
 pub(crate) const GENERAL_ROWS: i64 = 140;
 
@@ -49,6 +52,9 @@ pub(crate) const DIGIT_HEAD: i64 = 8;
 
 /// `kGroupedRows` of `gemm_groups.h`.
 pub(crate) const GROUPED_ROWS: i64 = 32;
+
+/// `kStreamColumns` of `gemm_stream.h`.
+pub(crate) const STREAM_COLUMNS: i64 = 1024;
 
 /// `kGemmUnitRows` of `gemm_units.h`.
 pub(crate) const GEMM_UNIT_ROWS: i64 = 32;

@@ -107,3 +107,23 @@ fn convolutions_that_differ_in_sizes_are_calls_of_one_function() {
         emit(Bytes::from(alone), &Options::new("layer", LEVELS), Emit::Cpp).expect("the graph compiles");
     assert!(printed.contains("{1, 32, 32, 1, {1, 48, 48}") && !printed.contains("_sized"), "{printed}");
 }
+
+/// A loop says how many steps it has, where that is known, and is shared among threads where a run may do that.
+#[test]
+fn loops_are_printed_for_the_sizes_that_they_have() {
+    let printed = |size: &str| {
+        let text = format!(
+            "graph {{ symbol s0 \"n\" in 1..1000000 from input 1 axis 0 input %x \"x\": f32[{size}] input %n \"n\": f32[s0]
+             %y: f32[{size}] = tanh %x output %y }}"
+        );
+        let options = Options::new("loops", LEVELS);
+        emit(Bytes::from(text), &options, Emit::Cpp).expect("the graph compiles")
+    };
+    let small = printed("24");
+    assert!(small.contains("over<AOTI_LANES, 24>(0, 24, ") && !small.contains("parallel("), "{small}");
+    let large = printed("100000");
+    let call = "over<AOTI_LANES, 100000>(begin * chunk, min_i64(end * chunk, extent), ";
+    assert!(large.contains(call) && large.contains("parallel(run, ceil_div(extent, chunk), "), "{large}");
+    let open = printed("s0");
+    assert!(open.contains("over<AOTI_LANES>(begin * chunk, ") && open.contains("parallel("), "{open}");
+}

@@ -47,9 +47,9 @@ fn check(compiler: &str, flags: &[&str]) {
     // compilers have builtins of their own.
     let programs: &[&str] = match compiler {
         "g++" | "clang++-19" if flags == ["-march=x86-64-v3"] => {
-            &["vec", "math", "parallel", "words", "special", "rows"]
+            &["vec", "math", "parallel", "loops", "words", "special", "rows"]
         }
-        "g++" | "clang++-19" => &["vec", "math", "parallel", "words"],
+        "g++" | "clang++-19" => &["vec", "math", "parallel", "loops", "words"],
         _ => &["vec", "math"],
     };
     check_programs(compiler, flags, None, programs);

@@ -75,7 +75,7 @@ template <int OfNothing> AOTI_NOINLINE f32 attention_weights(f32 *scores, f32 pe
   SumAccumulator<f32, kLanes> total;
   if (!nothing)
     over_slots<kLanes>(0, seen, [&](auto lanes, i64 i, auto slot) AOTI_LAMBDA {
-      const auto weight = exp(load(lanes, (const f32 *)scores + i) - peak);
+      const auto weight = exp_of_weight(load(lanes, (const f32 *)scores + i) - peak);
       total.add(lanes, slot, weight);
       store(lanes, scores + i, weight);
     });

@@ -24,9 +24,6 @@ template <int Half, class T, int W, int... I> AOTI_INLINE Vec<T, W> zipped(Vec<T
 template <int Odd, class T, int W, int... I> AOTI_INLINE Vec<T, W> unzipped(Vec<T, W> a, Vec<T, W> b, Indices<I...>) {
   return {shuffled<(2 * I + Odd)...>(a.v, b.v)};
 }
-template <class T, int W, int... I> AOTI_INLINE Vec<T, W> reversed(Vec<T, W> a, Indices<I...>) {
-  return {shuffled<(W - 1 - I)...>(a.v, a.v)};
-}
 
 // Lanes of the two registers that hold pairs.
 template <int W> AOTI_INLINE Full<W> first_of_two(Full<W> lanes) { return lanes; }

@@ -154,6 +154,15 @@ AOTI_NOINLINE AOTI_USES_WORDS void fast_word_kernel(i64 k_count, const i32 *a, i
 #endif
 }
 
+// Rows that are worth widening a panel of narrow elements for once, where each tile of rows would do it again, and the most rows of
+// tiles of which there are too few in any case.
+constexpr i64 kWidenRows = 4 * kMainRows, kFewRows = 4;
+// Numbers of a part of a panel that one chain reads.
+template <class S> AOTI_INLINE i64 gemm_wide_panel(i64 k) { return min_i64(k, kChain) * kPanelOf<S>; }
+template <class S, class W> AOTI_NOINLINE void widen_panel(const W *from, i64 numbers, S *to) {
+  for (i64 i = 0; i < numbers; i += kLanesOf<S>) store_tile_vector(to + i, load_panel_vector<S>(from + i));
+}
+
 // A kernel applied to every part of a panel's first Width columns, when one call covers Vectors of their vectors only.
 template <int Rows, int Panels, int Vectors, int Width, class S, class W>
 AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel, S *tile) {
@@ -320,14 +329,16 @@ template <i64 Most, class Tile> AOTI_INLINE void for_each_tile(i64 rows, i64 fir
 
 // Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
 // tiles go to sink(row, rows, column, width, sums, pitch). Where panels are narrow, there is one. Of a sum of several chains,
-// all tiles of some rows and panels are taken through one before the next, so that its part of A and B stays near.
+// all tiles of some rows and panels are taken through one before the next, so that its part of A and B stays near. Panels of
+// narrow elements are widened in `wide`, part by part, if there is such memory.
 template <i64 Most, int Width, class S, class W, class Sink>
 AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<W> b,
-                            Sink &sink) {
+                            Sink &sink, S *wide = nullptr) {
   constexpr int panel = kPanelOf<S>, largest = tile_of(Most);
   alignas(64) S sums[kSumRows * 2 * panel], chain[kTileOf<S>];
   const bool is_one = k <= kChain;
-  const i64 most_rows = is_one ? rows : kSumRows, together = is_one || rows <= kSumRows / 2 ? kGroup : 2;
+  const i64 most_rows = is_one ? rows : kSumRows;
+  const i64 together = wide ? 1 : is_one || rows <= kSumRows / 2 ? kGroup : 2;
   for (i64 r0 = 0; r0 < rows; r0 += most_rows)
     for (i64 p0 = first; p0 < last; p0 += together) {
       i64 done = 0;
@@ -335,16 +346,23 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
         const i64 count = min_i64(k - done, kChain);
         const bool is_first = done == 0, is_last = done + count == k;
         S *slot = sums;
-        for_each_tile<Most>(min_i64(rows - r0, most_rows), p0, min_i64(last, p0 + together), [&](GemmBlock block, i64 r, i64 p)
-                                AOTI_LAMBDA {
-          const i64 pitch = block.panels * panel;
-          gemm_chain<largest, Width>(block, count, a.data + (r0 + r) * a.row_stride + done * a.col_stride, a.row_stride,
-                                     a.col_stride, b.data + (p - first) * b.panel_stride + done * b.k_stride, b.k_stride,
-                                     b.panel_stride, is_first ? slot : chain);
-          if (!is_first) add_chain(slot, chain, block.rows, block.panels * Width, pitch);
-          if (is_last) sink(m0 + r0 + r, block.rows, p * panel, min_i64(n - p * panel, pitch), slot, pitch);
-          if (!is_one) slot += block.rows * pitch;
-        });
+        const auto through = [&](auto panels) AOTI_LAMBDA {
+          for_each_tile<Most>(min_i64(rows - r0, most_rows), p0, min_i64(last, p0 + together), [&](GemmBlock block, i64 r, i64 p)
+                                  AOTI_LAMBDA {
+            const i64 pitch = block.panels * panel;
+            gemm_chain<largest, Width>(block, count, a.data + (r0 + r) * a.row_stride + done * a.col_stride, a.row_stride,
+                                       a.col_stride, panels.data + (p - p0) * panels.panel_stride, panels.k_stride,
+                                       panels.panel_stride, is_first ? slot : chain);
+            if (!is_first) add_chain(slot, chain, block.rows, block.panels * Width, pitch);
+            if (is_last) sink(m0 + r0 + r, block.rows, p * panel, min_i64(n - p * panel, pitch), slot, pitch);
+            if (!is_one) slot += block.rows * pitch;
+          });
+        };
+        const W *part = b.data + (p0 - first) * b.panel_stride + done * b.k_stride;
+        if constexpr (!is_same<S, W>) {
+          if (wide) widen_panel(part, count * panel, wide), through(GemmPanels<S>{wide, panel, 0});
+        }
+        if (!wide) through(GemmPanels<W>{part, b.k_stride, b.panel_stride});
         done += count;
       } while (done < k);
     }
@@ -353,7 +371,7 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
 // Rows [m0, m1) and panels [p0, p1) of A * B for packed B. Of each block of rows, done(first, last) is told at its end.
 template <i64 Most, class T, class W, class Sink, class Done>
 AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const W *packed, void *scratch,
-                              Sink &sink, Done &done) {
+                              Sink &sink, Done &done, TileSum<T> *wide = nullptr) {
   using S = TileSum<T>;
   const i64 block = gemm_even_rows<S>(m1 - m0, k);
   for (i64 m = m0; m < m1; m += block) {
@@ -362,7 +380,8 @@ AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matr
         gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, (S *)scratch);
     for (i64 p = p0; p < p1; p += kGroup) {
       GemmPanels<W> b{packed + p * k * kPanelOf<S>, kPanelOf<S>, k * kPanelOf<S>};
-      gemm_group<Most, kPanelOf<S>>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
+      gemm_group<Most, kPanelOf<S>>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink,
+                                    rows >= kWidenRows ? wide : nullptr);
     }
     done(m, m + rows);
   }
@@ -416,12 +435,14 @@ constexpr i64 kGemmRows = kGemmRowsOf<kGemmMost>;
 // Number of panels of N columns: the range that callers split.
 template <class S = f32> AOTI_INLINE i64 gemm_panels(i64 n) { return ceil_div(n, kPanelOf<S>); }
 
-// Scratch of one `gemm_packed` call over at most `m` rows. A call without scratch (null) is correct for A of type S but words, and
-// as fast unless A is strided along k or its rows are whole pages apart.
-template <class S = f32> AOTI_INLINE i64 gemm_packed_scratch_bytes(i64 m, i64 k) {
+// Scratch of one `gemm_packed` call over at most `m` rows, with panels of elements W. A call without scratch (null) is correct for A
+// of type S but words, and as fast unless A is strided along k, its rows are whole pages apart, or many rows read elements that are
+// narrower than S.
+template <class S = f32, class W = S> AOTI_INLINE i64 gemm_packed_scratch_bytes(i64 m, i64 k) {
   if constexpr (is_same<S, i32>)
     return round_up(min_i64(m, detail::gemm_block_rows<S>(k)) * detail::gemm_split_stride(k) * 4, 64);
-  return detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_block_rows<S>(k)), k);
+  const i64 wide = is_same<S, W> ? 0 : detail::gemm_wide_panel<S>(k) * int(sizeof(S));
+  return wide + detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_block_rows<S>(k)), k);
 }
 // Scratch of one `gemm_general` call.
 template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n, i64 k) {
@@ -440,7 +461,10 @@ AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matri
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
-  detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink, row_epilogue);
+  S *wide = nullptr;
+  if constexpr (!is_same<S, W> && !is_same<S, i32> && Most > detail::kFewRows)
+    if (scratch) wide = (S *)scratch, scratch = wide + detail::gemm_wide_panel<S>(k);
+  detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink, row_epilogue, wide);
 }
 
 // As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32 and half types, or f64; any strides. Columns is at

@@ -73,6 +73,32 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
 #endif
 }
 
+// e^x for x up to 0, or NaN; zero for what would be below the normal numbers: a weight beside one that is 1, of which nothing is left
+// in any sum.
+template <int W> AOTI_INLINE Vec<f32, W> exp_of_weight(Vec<f32, W> x) {
+#if AOTI_AVX512 || AOTI_FUNCTION_UNITS
+  return exp_f32(x);
+#else
+  const Vec<f32, W> y = larger(splat<W>(-88.0f), x);
+  const RoundedF32<W> n = round_product(y, 0x1.715476p+0f);
+  const Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, y));
+  return exp_reduced(r) * bits_as<f32>(shl<23>(n.integer + 127));
+#endif
+}
+
+// (1 + e^-x) / 2, and infinity for x below -89.1: what logistic functions divide by. Half of it, so that all of these are powers of
+// two that are normal numbers, or zero, or infinity; more than 87 is as much as 87.
+template <int W> AOTI_INLINE Vec<f32, W> logistic_divisor(Vec<f32, W> x) {
+#if AOTI_FUNCTION_UNITS
+  return mad(exp_f32(-x), 0.5f, splat<W>(0.5f));
+#else
+  const Vec<f32, W> y = -larger(splat<W>(-89.5f), smaller(splat<W>(87.0f), x));
+  const RoundedF32<W> n = round_product(y, 0x1.715476p+0f);
+  const Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, y));
+  return mad(exp_reduced(r), bits_as<f32>(shl<23>(n.integer + 126)), splat<W>(0.5f));
+#endif
+}
+
 // a / b for b from 1 on. By units for functions with an error of 2 ULP, and zero for b beyond 2^126.
 template <class T, int W> AOTI_INLINE Vec<T, W> quotient(Vec<T, W> a, Vec<T, W> b) {
 #if AOTI_FUNCTION_UNITS
@@ -112,7 +138,7 @@ template <int W> AOTI_INLINE Vec<f32, W> tanh_f32(Vec<f32, W> x) {
   Vec<f32, W> z = x * x;
   Vec<f32, W> small = mad(a * z, horner(z, -0x1.555534p-2f, 0x1.11074ep-3f, -0x1.b8407cp-5f, 0x1.523c86p-6f,
                                         -0x1.76301ep-8f), a);
-  Vec<f32, W> large = 1.0f - quotient(splat<W>(2.0f), exp_f32(a + a) + 1.0f);
+  Vec<f32, W> large = 1.0f - quotient(splat<W>(1.0f), logistic_divisor(-(a + a)));
   return copysign(select(a < 0.625f, small, large), x);
 }
 
@@ -166,6 +192,47 @@ template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
   const auto of = [&](int power) { return entry_of(kErfPowers[power], n.integer); };
   Vec<f32, W> r = mad(mad(mad(mad(of(5), t, of(4)), t, of(3)), t, of(2)), t, of(1));
   return copysign(mad(r, t, select(is_first, a, of(0))), x);
+}
+#elif AOTI_AVX2 && !AOTI_GPU
+// Coefficients of erf around four centres, each power's in a vector; around 0 for the first, where that of power 0 is x itself.
+constexpr f32 kErfScale = 0x1.e6135cp-1f, kErfShift = 0x1.1d2a20p-2f;
+alignas(16) constexpr f32 kErfCentres[4] = {0, 0x1.495e96p+0f, 0x1.2ba566p+1f, 0x1.b39536p+1f};
+alignas(16) constexpr f32 kErfPowers[9][4] = {
+    {0, 0x1.dcc22ap-1f, 0x1.ff8600p-1f, 0x1.ffffcep-1f},
+    {0x1.06eba8p-3f, 0x1.b972e8p-3f, 0x1.344248p-8f, 0x1.61d0b8p-17f},
+    {0x1.feedcap-22f, -0x1.1bfc10p-2f, -0x1.68cf80p-7f, -0x1.2d0c96p-15f},
+    {-0x1.812bc2p-2f, 0x1.54087cp-3f, 0x1.ff9e54p-7f, 0x1.479552p-14f},
+    {0x1.cb3778p-13f, -0x1.d61bd0p-7f, -0x1.deacfcp-7f, -0x1.fab2f4p-14f},
+    {0x1.c8962cp-4f, -0x1.5c761ap-5f, 0x1.282182p-7f, 0x1.221970p-13f},
+    {0x1.342096p-8f, 0x1.66b822p-6f, -0x1.9a39e0p-9f, -0x1.08251ap-13f},
+    {-0x1.283298p-5f, 0x1.57d86ep-9f, -0x1.12dfaap-12f, 0x1.ae82d6p-14f},
+    {0x1.4f369ap-7f, -0x1.3fd7c0p-8f, 0x1.7c9940p-11f, -0x1.c967d0p-15f},
+};
+
+// table[n % 4]
+template <int W> AOTI_INLINE Vec<f32, W> entry_of(const f32 (&table)[4], Vec<i32, W> n) {
+  if constexpr (W == 8) {
+    typedef f32 Four __attribute__((vector_size(16)));
+    const Four all = *(const Four *)table;
+    return {__builtin_ia32_vpermilvarps256(shuffled<0, 1, 2, 3, 0, 1, 2, 3>(all, all), n.v)};
+  } else if constexpr (W > 8) {
+    return {entry_of(table, n.lo), entry_of(table, n.hi)};
+  } else {
+    return lanewise([&](i32 k) { return table[k & 3]; }, n);
+  }
+}
+
+// By polynomials of degree 8, of which each lane looks up its own; 1 from 3.92 on. In three steps rather than one coefficient after
+// the other, as few vectors are on their way at once.
+template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
+  Vec<f32, W> a = smaller(splat<W>(3.92f), abs(x));
+  const Vec<i32, W> n = convert<i32>(mad(a, kErfScale, splat<W>(kErfShift)));
+  const auto of = [&](int power) { return entry_of(kErfPowers[power], n); };
+  const Vec<f32, W> t = a - entry_of(kErfCentres, n), square = t * t;
+  const Vec<f32, W> first = mad(square, mad(of(4), t, of(3)), mad(of(2), t, of(1)));
+  const Vec<f32, W> last = mad(square, mad(of(8), t, of(7)), mad(of(6), t, of(5)));
+  const Vec<f32, W> from = select(n == 0, a, of(0));
+  return copysign(mad(mad(square * square, last, first), t, from), x);
 }
 #elif AOTI_FUNCTION_UNITS
 // x (1 + p(x^2)) up to 0.9, error 2^-26; above, 1 - 2^-q(x) with q(x) = x p(x), error 2^-28 up to 4.2, where it is 1. Which p it is

@@ -263,10 +263,15 @@ template <int W> AOTI_INLINE Vec<f64, W> tanh(Vec<f64, W> x) {
   Vec<f64, W> t = detail::expm1_f64(c + c);
   return copysign(t / (t + 2.0), x);
 }
-template <class T, int W> AOTI_INLINE Vec<T, W> sigmoid(Vec<T, W> x) {
-  return detail::quotient(splat<W>(T(1)), T(1) + exp(-x));
+// a / (1 + e^-x)
+template <class T, int W> AOTI_INLINE Vec<T, W> logistic(Vec<T, W> a, Vec<T, W> x) {
+  if constexpr (is_same<T, f32>)
+    return detail::quotient(a * 0.5f, detail::logistic_divisor(x));
+  else
+    return detail::quotient(a, T(1) + exp(-x));
 }
-template <class T, int W> AOTI_INLINE Vec<T, W> silu(Vec<T, W> x) { return detail::quotient(x, T(1) + exp(-x)); }
+template <class T, int W> AOTI_INLINE Vec<T, W> sigmoid(Vec<T, W> x) { return logistic(splat<W>(T(1)), x); }
+template <class T, int W> AOTI_INLINE Vec<T, W> silu(Vec<T, W> x) { return logistic(x, x); }
 // log(1 + e^x) without overflow.
 template <class T, int W> AOTI_INLINE Vec<T, W> softplus(Vec<T, W> x) {
   return maximum(x, splat<W, T>(0)) + log1p(exp(-abs(x)));

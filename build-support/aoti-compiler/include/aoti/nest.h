@@ -26,7 +26,18 @@ template <int W, class Body> AOTI_INLINE void over(i64 begin, i64 end, const Bod
     if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
 }
 
-// The same with four steps at a time in different slots, so that sums do not wait for each other.
+// The same for all of so many steps, or for a part that begins behind a whole number of vectors and ends so or with the last step.
+// The body is not compiled for lanes that it is never given.
+template <int W, i64 Count, class Body> AOTI_INLINE void over(i64 begin, i64 end, const Body &body) {
+  constexpr int rest = int(Count % W);
+  i64 i = begin;
+  if constexpr (Count >= W)
+    for (; i + W <= end; i += W) body(Full<W>{}, i, Slot<0>{});
+  if constexpr (rest > 0)
+    if (i < end) body(Tail<W>{rest}, i, Slot<0>{});
+}
+
+// As `over`, with four steps at a time in different slots, so that sums do not wait for each other.
 template <int W, class Body> AOTI_INLINE void over_slots(i64 begin, i64 end, const Body &body) {
   i64 i = begin;
   for (; i + 4 * W <= end; i += 4 * W) {
@@ -35,9 +46,19 @@ template <int W, class Body> AOTI_INLINE void over_slots(i64 begin, i64 end, con
     body(Full<W>{}, i + 2 * W, Slot<2>{});
     body(Full<W>{}, i + 3 * W, Slot<3>{});
   }
-  for (; i + W <= end; i += W) body(Full<W>{}, i, Slot<0>{});
-  if constexpr (W > 1)
-    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+  over<W>(i, end, body);
+}
+// The same for all of [0, Count).
+template <int W, i64 Count, class Body> AOTI_INLINE void over_slots(const Body &body) {
+  constexpr i64 in_slots = Count / (4 * W) * (4 * W);
+  if constexpr (in_slots > 0)
+    for (i64 i = 0; i < in_slots; i += 4 * W) {
+      body(Full<W>{}, i, Slot<0>{});
+      body(Full<W>{}, i + W, Slot<1>{});
+      body(Full<W>{}, i + 2 * W, Slot<2>{});
+      body(Full<W>{}, i + 3 * W, Slot<3>{});
+    }
+  over<W, Count - in_slots>(in_slots, Count, body);
 }
 
 #endif
@@ -205,6 +226,13 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
   Vec<i64, W> at = iota(lanes, 0);
   return select((at >= low) & (at < last), read, result);
 }
+// The first `left` lanes of p, the others `jump` elements further on. Only those elements are read.
+template <class L, class T> AOTI_INLINE auto load_wrapped(L lanes, const T *p, i64 left, i64 jump) {
+  constexpr int W = L::width;
+  if (left >= W) return load(lanes, p);
+  return detail::Element<T>::decode(detail::fill<W, detail::raw_of<T>>(
+      lanes, [&](int i) { return detail::peek(p + (i < left ? i64(i) : i + jump)); }));
+}
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
 template <class L, class T, class I, class F>
 AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<L::width> mask, F fill) {
@@ -234,6 +262,22 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
       return select(live, detail::Element<T>::decode(detail::load_live(from, live)), result);
     else
       return select(live, detail::Element<T>::decode(detail::gather_live(from, at * i32(Step), live)), result);
+  }
+}
+
+// The first `left` lanes of p, the others `jump` elements further on. Only those elements are read.
+template <class L, class T> AOTI_INLINE auto load_wrapped(L lanes, const T *p, i64 left, i64 jump) {
+  constexpr int W = L::width;
+  const i64 used = detail::used(lanes);
+  if constexpr (W == 1)
+    return load(lanes, p);
+  else {
+    if (left >= used) return load(lanes, p);
+    const Vec<i32, W> at = detail::count_lanes<W>();
+    const Mask<W> before = at < i32(left), behind = (at >= i32(left)) & (at < i32(used));
+    const detail::raw_of<T> *from = (const detail::raw_of<T> *)p;
+    return detail::Element<T>::decode(
+        select(before, detail::load_live(from, before), detail::load_live(from + jump, behind)));
   }
 }
 

@@ -286,9 +286,19 @@ template <class T, int W> AOTI_INLINE Vec<T, W> trunc_div(Vec<T, W> a, Vec<T, W>
 
 // The remainder of trunc_div, with the sign of `a`; an integer remainder by zero is 0.
 template <class T, int W> AOTI_INLINE Vec<T, W> fmod(Vec<T, W> a, Vec<T, W> b) {
-  if constexpr (is_float<T>)
+  if constexpr (is_float<T>) {
+#if AOTI_HAS_FMA && !AOTI_GPU
+    // A rounded quotient below this is right or one too large, as whole numbers are not rounded. What is left is exact then, and so
+    // it is with the divisor added.
+    constexpr T limit = T(i64(1) << (sizeof(T) == 4 ? 23 : 51));
+    const Vec<T, W> x = abs(a), y = abs(b), q = trunc(x / y);
+    if (all(q < limit)) {
+      const Vec<T, W> r = fma(-q, y, x);
+      return copysign(select(x < y, x, select(r < T(0), r + y, r)), a);
+    }
+#endif
     return lanewise([](T x, T y) { return detail::scalar_fmod(x, y); }, a, b);
-  else
+  } else
     return select(b == T(0), T(0), a - trunc_div(a, b) * b);
 }
 

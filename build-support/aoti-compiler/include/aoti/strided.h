@@ -93,6 +93,17 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Full<W> lanes, 
   else
     return fill<W, T>(lanes, [&](int i) { return p[i * stride]; });
 }
+// The lanes of one register in the other order.
+template <class T, int W, int... I> AOTI_INLINE Vec<T, W> reversed(Vec<T, W> a, Indices<I...>) {
+  return {shuffled<(W - 1 - I)...>(a.v, a.v)};
+}
+// Lane i of p - i.
+template <int W, class T> AOTI_INLINE Vec<T, W> load_reversed(const T *p) {
+  if constexpr (shape_of<T, W> == kPair)
+    return {load_reversed<W / 2>(p), load_reversed<W / 2>(p - W / 2)};
+  else
+    return reversed(load_raw(Full<W>{}, p - (W - 1)), indices<W>{});
+}
 template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Tail<W> lanes, const T *p, i64 stride) {
   if constexpr (has_gather<T, W>)
     return gather_live(p, iota(lanes, 0, stride), active(lanes));
@@ -134,6 +145,8 @@ template <i64 Step, class L, class T> AOTI_INLINE auto load_every(L lanes, const
   else if constexpr (Step == 2 && W > 1 && is_same<L, Full<W>>)
     return detail::Element<T>::decode(
         detail::load_every_second<W>((const detail::raw_of<T> *)p, indices<W>{}));
+  else if constexpr (Step == -1 && W > 1 && is_same<L, Full<W>>)
+    return detail::Element<T>::decode(detail::load_reversed<W>((const detail::raw_of<T> *)p));
   else
     return load_strided(lanes, p, Step);
 }

@@ -37,6 +37,7 @@ headers![
     "gemm.h",
     "gemm_blas.h",
     "gemm_groups.h",
+    "gemm_stream.h",
     "gemm_units.h",
     "gpu/atomics.h",
     "gpu/attention.h",
@@ -134,7 +135,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 22] = [
+const OPTIONAL: [&str; 23] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -142,6 +143,7 @@ const OPTIONAL: [&str; 22] = [
     "gemm_blas.h",
     "gemm_groups.h",
     "dots.h",
+    "gemm_stream.h",
     "attention.h",
     "conv.h",
     "depthwise.h",

@@ -236,7 +236,7 @@ fn only(algorithm: &'static Algorithm, scratch: Scratch) -> Candidate {
 }
 
 /// A size for the comparison of costs.
-fn typical(size: &Expr) -> f64 {
+pub(crate) fn typical(size: &Expr) -> f64 {
     size.as_int().unwrap_or(TYPICAL_SIZE).max(0) as f64
 }
 

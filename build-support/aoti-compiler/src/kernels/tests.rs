@@ -241,7 +241,13 @@ fn few_rows_or_columns_are_summed_along_the_depth() {
     assert_eq!(along([208, 1, 144]), "gemm.dots", "whole vectors of columns would be computed for one");
     assert_eq!(along([154, 112, 12]), "gemm.general", "sums are short");
     assert_eq!(along([200, 200, 500]), "gemm.general", "many rows pay for packing");
-    assert_eq!(product_of_inputs([4, 256, 256], "0, 256, 1"), ["gemm.general"], "the depth lies apart");
+    assert_eq!(product_of_inputs([5, 256, 256], "0, 256, 1"), ["gemm.general"], "the depth lies apart");
+}
+
+#[test]
+fn right_operands_of_few_rows_are_read_where_they_lie() {
+    assert_eq!(product_of_inputs([3, 256, 256], "0, 256, 1")[0], "gemm.stream");
+    assert_eq!(product_of_inputs([3, 256, 256], "0, 512, 2"), ["gemm.general"], "columns lie apart");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Scope;
 use super::element::Element;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, Node, Scalar, ValueId};
+use crate::graph::{BinaryOp, Coord, Node, Relation, Scalar, ValueId};
 use crate::loops::{Guard, Index, Stage, Term, TermId};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use indexmap::IndexMap;
@@ -88,7 +88,10 @@ impl<'s, 'a> Expander<'s, 'a> {
             Element::Binary(op) => {
                 let a = self.guarded(node.inputs[0], coords, guards);
                 let b = self.guarded(node.inputs[1], coords, guards);
-                self.stage.term(Term::Binary(op, a, b), dtype)
+                match self.compared(op, a, b) {
+                    Some(guard) => self.stage.term(Term::Inside(vec![guard]), dtype),
+                    None => self.stage.term(Term::Binary(op, a, b), dtype),
+                }
             }
             Element::Select => {
                 let operands: Vec<TermId> =
@@ -107,6 +110,32 @@ impl<'s, 'a> Expander<'s, 'a> {
             Element::Gather(map) => self.gather(node, map, coords, guards),
             Element::Cat(axis) => self.cat(node, axis, coords, guards),
         }
+    }
+
+    /// A comparison of positions, as one that code generation computes in as few bits as they fit.
+    fn compared(&self, op: BinaryOp, a: TermId, b: TermId) -> Option<Guard> {
+        let BinaryOp::Compare(relation) = op else { return None };
+        let (a, b) = (self.position(a)?, self.position(b)?);
+        let coordinate = match relation {
+            Relation::Le => &b - &a,
+            Relation::Lt => &(&b - &a) - 1,
+            Relation::Ge => &a - &b,
+            Relation::Gt => &(&a - &b) - 1,
+            Relation::Eq | Relation::Ne => return None,
+        };
+        let most = coordinate.interval(&self.ranges).max;
+        Some(Guard { coordinate, size: Expr::int(most.max(0).checked_add(1)?) })
+    }
+
+    /// The expression of a term that is one of positions.
+    fn position(&self, term: TermId) -> Option<Expr> {
+        let typed = &self.stage.terms[term];
+        if let Term::Index(expr) = &typed.term {
+            return Some(expr.clone());
+        }
+        let Term::Literal(Scalar::Int(value)) = typed.term else { return None };
+        let value = i64::try_from(value).ok()?;
+        (typed.dtype == DType::I64).then(|| Expr::int(value))
     }
 
     /// An expression over a value's axes, at coordinates.

@@ -9,6 +9,7 @@ use super::bytes::Bytes;
 use super::element::Element;
 use super::layout_cost;
 use super::layout_regions::neighbourhoods;
+use super::layout_spread::spread;
 use super::realize::count_uses;
 use crate::dtype::DType;
 use crate::graph::{Conv, Graph, Node, Op, OpClass, TensorType, ValueId};
@@ -65,11 +66,7 @@ impl Layouts {
         let of_bytes: Vec<ValueId> =
             graph.nodes.iter().filter_map(|node| bytes.left(*node.outputs.first()?)).collect();
         let fitting = last.clone();
-        for node in &graph.nodes {
-            if node.outputs.first().is_some_and(|output| spreads(graph, node, *output, &last)) {
-                last[node.outputs[0]] = true;
-            }
-        }
+        spread(graph, &mut last, matches!(target, Target::Gpu(_)));
         let mut keep = |value: ValueId| last[value] = false;
         graph.inputs.iter().for_each(|input| keep(input.value));
         graph.outputs.iter().for_each(|output| keep(output.value));
@@ -164,28 +161,6 @@ fn repays_a_copy(graph: &Graph, node: &Node, conv: &Conv, target: &Target) -> bo
 
 fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
     graph.ty(value).shape[CHANNELS].as_int().is_some_and(|channels| channels % SIDE_BY_SIDE == 0)
-}
-
-/// Whether the result of an operator has channels last because operands have.
-fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<ValueId, bool>) -> bool {
-    let rank = graph.ty(output).rank();
-    if rank < 3 {
-        return false;
-    }
-    let alike = |input: &ValueId| last[*input] && graph.ty(*input).rank() == rank;
-    match node.op.class() {
-        OpClass::Elementwise | OpClass::Concat => node.inputs.iter().any(alike),
-        OpClass::View(coords) | OpClass::Pad(coords) => last[node.inputs[0]] && keeps_channels(coords),
-        OpClass::Reduction(axes) => last[node.inputs[0]] && axes.iter().all(|axis| *axis > CHANNELS),
-        OpClass::Source
-        | OpClass::Gather(_)
-        | OpClass::Scatter(_)
-        | OpClass::AxisOp
-        | OpClass::Contraction
-        | OpClass::Opaque(_)
-        | OpClass::Effect
-        | OpClass::Control => false,
-    }
 }
 
 /// Whether the coordinates of a view have the channels of its operand along its own axis of channels, and nothing else there.
@@ -291,6 +266,52 @@ mod tests {
         let again = crate::loops::text::parse(&print(&program)).expect("it parses");
         assert_eq!(print(&again), print(&program));
         assert!(print(&program).contains("from channels_last"));
+    }
+
+    #[test]
+    fn what_is_added_to_a_value_lies_as_it_does() {
+        let text = format!(
+            "graph \"g\" {{
+              const c0 \"w\": f32[128, 128, 3, 3] = splat 0.5
+              input %x \"x\": f32[2, 128, 6, 6]
+              %w: f32[128, 128, 3, 3] = constant c0
+              %v: f32[128, 128, 3, 3] = constant c0
+              %a: f32[2, 128, 6, 6] = conv %x, %w {SAME} groups 1
+              %g: f32[2, 1, 128, 6, 6] = view %a [i0, i2, i3, i4]
+              %h: f32[2, 1, 128, 6, 6] = exp %g
+              %n: f32[2, 128, 6, 6] = view %h [i0, 0, i1, i2, i3]
+              %m: f32[2, 128, 6, 6] = tanh %n
+              %p: f32[2, 128, 6, 6, 3, 3] = pad %m [i0, i1, i2 + i4 - 1, i3 + i5 - 1] fill 0.0
+              %q: f32[2, 128, 6, 6] = sum %p axes [4, 5]
+              %b: f32[2, 128, 6, 6] = add %a, %q
+              %y: f32[2, 128, 6, 6] = conv %b, %v {SAME} groups 1
+              output %y \"y\"
+            }}"
+        );
+        let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let program = lower(&graph, &Target::cpu(&["x86-64-v3"]), &mut Decisions::default());
+        let shape = [2, 128, 6, 6].map(crate::symbolic::Expr::int);
+        let first = program.buffers.values().filter(|buffer| buffer.shape == shape);
+        assert_eq!(first.count(), 2, "the input and the output, which callers see");
+    }
+
+    #[test]
+    fn what_is_made_for_convolutions_alone_lies_as_they_read_it() {
+        // As behind the statistics of a normalisation: no operand says where channels are.
+        let between = "%s: f32[2, 2, 4, 6, 6] = view %a [i0, 4*i1 + i2, i3, i4]
+             %t: f32[2, 2, 4, 6, 6] = mul %s, %s
+             %h: f32[2, 8, 6, 6] = view %t [i0, i1 // 4, i1 % 4, i2, i3]
+             %c: f32[2, 8, 6, 6] = cos %h
+             %d: f32[2, 8, 6, 6] = tanh %c
+             %b: f32[2, 8, 6, 6] = mul %c, %d";
+        let order = |also: &str| {
+            let program = lowered(&format!("{}{also}", two(between, "[2, 8, 6, 6]", 1, "again")), &gpu());
+            let tables = program.buffers.values().filter(|buffer| buffer.shape.len() == 4);
+            let last = [2, 6, 6, 8].map(crate::symbolic::Expr::int);
+            tables.filter(|buffer| buffer.shape == last).count()
+        };
+        assert_eq!(order(""), 3, "a result of a convolution, what the other reads, and what that is made of");
+        assert_eq!(order("\n%n: f32[2, 8, 36] = view %c [i0, i1, i2 // 6, i2 % 6]\noutput %n \"n\""), 2);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod expand;
 mod layout;
 mod layout_cost;
 mod layout_regions;
+mod layout_spread;
 mod nodes;
 mod realize;
 mod sorting;

@@ -57,7 +57,13 @@ pub(super) fn decide(
         } else if !(attentions.absorbs(position) && matches!(node.op, Op::MatMul)) {
             let behind = if widens_right(graph, node, target) { [&views, &widened] } else { [&views; 2] };
             let left = node.outputs.first().and_then(|result| bytes.left(*result));
-            demand_operands((graph, &producers, ranges), (node, left), behind, &mut realized, &mut costs);
+            demand_operands(
+                (graph, &producers, ranges, target),
+                (node, left),
+                behind,
+                &mut realized,
+                &mut costs,
+            );
         }
         let is_view = matches!(node.op, Op::View(_));
         let behind = |map: &SecondaryMap<ValueId, Option<ValueId>>| {
@@ -91,7 +97,7 @@ pub(super) fn decide(
                 realized[*output] = true;
                 costs[*output] = Cost::default();
             } else if shared {
-                keep(graph, &producers, *output, WIDENING_WEIGHT, &mut realized, &mut costs);
+                keep((graph, &producers, target), *output, WIDENING_WEIGHT, &mut realized, &mut costs);
             }
         }
     }
@@ -130,7 +136,7 @@ pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
 
 /// Operands that an operator can only read from a buffer, and operands that it would compute too often.
 fn demand_operands(
-    (graph, producers, ranges): (&Graph, &[Option<usize>], &RangeTable),
+    (graph, producers, ranges, target): (&Graph, &[Option<usize>], &RangeTable, &Target),
     (node, bytes): (&Node, Option<ValueId>),
     [behind_left, behind_right]: [&SecondaryMap<ValueId, Option<ValueId>>; 2],
     realized: &mut SecondaryMap<ValueId, bool>,
@@ -163,7 +169,7 @@ fn demand_operands(
             if (too_often.heavy || too_often.weight >= SHARED_WEIGHT || free)
                 && repeats_elements(graph, ranges, node)
             {
-                keep(graph, producers, node.inputs[0], SHARED_WEIGHT - 1, realized, costs);
+                keep((graph, producers, target), node.inputs[0], SHARED_WEIGHT - 1, realized, costs);
             }
         }
         OpClass::Source
@@ -174,23 +180,45 @@ fn demand_operands(
     }
 }
 
-/// Has a value computed once: it gets a buffer, or the bytes do that it is made of by at most so many operations, which are a
-/// quarter of what it would take.
+/// Has a value computed once: it gets a buffer, or the narrow numbers do that it is made of by at most so many operations, which are a
+/// half or a quarter of what it would take.
 fn keep(
-    graph: &Graph,
-    producers: &[Option<usize>],
+    (graph, producers, target): (&Graph, &[Option<usize>], &Target),
     value: ValueId,
     most: usize,
     realized: &mut SecondaryMap<ValueId, bool>,
     costs: &mut SecondaryMap<ValueId, Cost>,
 ) {
-    let (kept, widening) = widened_bytes(graph, producers, value, most).unwrap_or((value, Vec::new()));
+    let narrow = widened_bytes(graph, producers, value, most)
+        .or_else(|| target.keeps_halves().then(|| widened_half(graph, producers, value)).flatten());
+    let (kept, widening) = narrow.unwrap_or((value, Vec::new()));
     if producers[kept.index()].is_some() {
         realized[kept] = true;
     }
     costs[kept] = Cost::default();
     for (before, own) in widening.into_iter().rev().enumerate() {
         costs[own] = Cost { weight: before + 1, growth: costs[own].growth, ..Cost::default() };
+    }
+}
+
+/// The halves that a value shows, widened, and what is between: views and the conversion, last first.
+fn widened_half(
+    graph: &Graph,
+    producers: &[Option<usize>],
+    value: ValueId,
+) -> Option<(ValueId, Vec<ValueId>)> {
+    let (mut own, mut behind) = (value, vec![]);
+    loop {
+        let node = &graph.nodes[producers[own.index()]?];
+        let converts = is_widening(graph, node);
+        if !converts && !matches!(node.op, Op::View(_)) {
+            return None;
+        }
+        behind.push(own);
+        own = node.inputs[0];
+        if converts {
+            return graph.ty(own).dtype.is_half().then_some((own, behind));
+        }
     }
 }
 

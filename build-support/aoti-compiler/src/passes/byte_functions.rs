@@ -48,6 +48,8 @@ fn replaced(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
     recipe.output("", result, OutputRole::User);
     let recipe = recipe.finish();
     let table = evaluate(&recipe, &[]).ok()?;
+    let shape = b.shape(node.outputs[0]);
+    let byte = b.reshape(byte, &shape).ok()?;
     if gives_back(&table[0], from) {
         return Some(byte);
     }
@@ -59,7 +61,6 @@ fn replaced(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
     if from == DType::I8 {
         index = b.binary_scalar(BinaryOp::Add, index, NUMBERS / 2).ok()?;
     }
-    let shape = b.shape(node.outputs[0]);
     b.gather(table, &[index], vec![Coord::Indirect(0)], &shape).ok()
 }
 
@@ -72,8 +73,8 @@ fn gives_back(table: &Tensor, from: DType) -> bool {
 /// A function of one number, element by element, while its operators are looked at.
 struct Function<'a> {
     builder: &'a Builder,
-    /// The shape of all that takes part.
-    shape: Vec<Expr>,
+    /// How many elements all have that take part, in one order, whatever their shapes.
+    elements: Expr,
     /// A graph of it for all numbers, from the lowest on, and the values that stand for those of the program.
     recipe: Builder,
     known: BTreeMap<ValueId, ValueId>,
@@ -86,8 +87,8 @@ impl<'a> Function<'a> {
     /// The one of which a conversion is the last operator.
     fn new(rewriter: &'a Rewriter, node: &Node) -> Function<'a> {
         let builder = &rewriter.builder;
-        let (shape, known) = (builder.shape(node.outputs[0]), BTreeMap::new());
-        Function { builder, shape, recipe: Builder::new(""), known, byte: None, takes_long: false }
+        let (elements, known) = (Expr::product(&builder.shape(node.outputs[0])), BTreeMap::new());
+        Function { builder, elements, recipe: Builder::new(""), known, byte: None, takes_long: false }
     }
 
     /// What stands for a value, if one number is all that it depends on.
@@ -96,7 +97,7 @@ impl<'a> Function<'a> {
             return Some(*known);
         }
         let b = self.builder;
-        if self.known.len() >= MOST_NODES || b.shape(value) != self.shape {
+        if self.known.len() >= MOST_NODES || Expr::product(&b.shape(value)) != self.elements {
             return None;
         }
         let own = if is_byte(b.dtype(value)) { self.all_numbers(value)? } else { self.operator(value)? };
@@ -121,6 +122,10 @@ impl<'a> Function<'a> {
         let maker = b.producer(value)?;
         if let Op::Full(number) = maker.op {
             return Some(self.recipe.full(number, dtype, &[Expr::int(NUMBERS)]));
+        }
+        if let Op::View(coords) = &maker.op {
+            let (from, to) = (b.shape(maker.inputs[0]), b.shape(value));
+            return if b.is_reshape(&from, coords, &to) { self.of(maker.inputs[0]) } else { None };
         }
         if !matches!(maker.op, Op::Cast | Op::Unary(_) | Op::Binary(_) | Op::Select) {
             return None;
@@ -191,6 +196,22 @@ mod tests {
             assert!(result.nodes.iter().any(|node| matches!(node.op, Op::Gather(_))));
             assert!(!result.nodes.iter().any(|node| matches!(node.op, Op::Unary(_))));
         }
+    }
+
+    #[test]
+    fn other_shapes_of_the_same_elements_do_not_matter() {
+        let text = |coords: &str| {
+            format!(
+                "input %x: u8[16, 16] %v: u8[1, 16, 16] = view %x {coords} %w: i32[1, 16, 16] = cast %v
+                 %c: f32[1, 16, 16] = cast %w %f: f32[16, 16] = view %c [0, i0, i1] %r: f32[16, 16] = round %f
+                 %y: u8[16, 16] = cast %r output %y \"y\""
+            )
+        };
+        assert!(after(&text("[i1, i2]"), DType::U8).nodes.is_empty());
+        // The other way round, the number at a place is another.
+        let turned = after(&text("[i2, i1]"), DType::U8);
+        assert!(turned.nodes.iter().all(|node| matches!(node.op, Op::View(_) | Op::Cast | Op::Unary(_))));
+        assert!(!turned.nodes.is_empty());
     }
 
     #[test]

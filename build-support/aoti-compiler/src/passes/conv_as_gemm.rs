@@ -8,18 +8,41 @@
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::graph::{Conv, Graph, Node, Op, ValueId};
 use crate::symbolic::Expr;
+use crate::target::Target;
 
 /// Turns convolutions with windows side by side into products.
 pub fn conv_as_gemm(graph: Graph) -> Graph {
+    // One tap is a product already, for which there are templates; so is one window.
+    with_windows(graph, Windows::Several)
+}
+
+/// On GPUs, convolutions with one window for each image too: as many rows as there are images are few, for which products have templates
+/// of their own that read the weights at the speed of memory.
+pub fn single_windows_as_gemm(graph: Graph, target: &Target) -> Graph {
+    match target {
+        Target::Cpu(_) => graph,
+        Target::Gpu(_) => with_windows(graph, Windows::One),
+    }
+}
+
+/// Windows for each image of the convolutions that become products.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Windows {
+    One,
+    /// Of more than one tap.
+    Several,
+}
+
+fn with_windows(graph: Graph, windows: Windows) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Conv(conv) = &node.op else { return None };
-            product(rewriter, node, conv).map(|value| vec![value])
+            product(rewriter, node, conv, windows).map(|value| vec![value])
         });
     })
 }
 
-fn product(rewriter: &mut Rewriter, node: &Node, conv: &Conv) -> Option<ValueId> {
+fn product(rewriter: &mut Rewriter, node: &Node, conv: &Conv, windows: Windows) -> Option<ValueId> {
     let builder = &mut rewriter.builder;
     let (x, weight) = (node.inputs[0], node.inputs[1]);
     let (input, kernel) = (builder.shape(x), builder.shape(weight));
@@ -27,13 +50,17 @@ fn product(rewriter: &mut Rewriter, node: &Node, conv: &Conv) -> Option<ValueId>
     let spatial = conv.stride.len();
     let plain = !conv.transposed && conv.groups == 1;
     let side_by_side = (0..spatial).all(|d| {
-        kernel[d + 2].is(conv.stride[d])
+        (kernel[d + 2].is(conv.stride[d]) || kernel[d + 2] == input[d + 2])
             && conv.padding[d] == (0, 0)
-            && (conv.dilation[d] == 1 || conv.stride[d] == 1)
+            && (conv.dilation[d] == 1 || kernel[d + 2].is(1))
     });
     let taps = Expr::product(&kernel[2..]);
-    // One tap is a product already, for which there are templates; so is one window.
-    if !plain || !side_by_side || taps.is(1) || output[2..].iter().all(|size| size.is(1)) {
+    let is_wanted = match (output[2..].iter().all(|size| size.is(1)), windows) {
+        (true, Windows::One) => spatial > 0,
+        (false, Windows::Several) => !taps.is(1),
+        (true, Windows::Several) | (false, Windows::One) => false,
+    };
+    if !plain || !side_by_side || !is_wanted {
         return None;
     }
     let mut patches = x;

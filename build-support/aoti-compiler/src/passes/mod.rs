@@ -41,7 +41,7 @@ pub use byte_functions::byte_functions;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::constant_graph;
-pub use conv_as_gemm::conv_as_gemm;
+pub use conv_as_gemm::{conv_as_gemm, single_windows_as_gemm};
 pub use cse::cse;
 pub use dce::dce;
 pub use derive::freeze;

@@ -5,6 +5,7 @@
 //! How many parts there are is a matter of sizes and of the kind of device, or of a record: sums are in the same order in every
 //! run, whatever the number of threads.
 
+mod first_axis;
 mod parts;
 mod squares;
 
@@ -16,6 +17,7 @@ use crate::symbolic::Expr;
 use crate::target::{SplitKPolicy, SplitPolicy, Target};
 use crate::tuning::{Alternative, Config, Decisions, TuningKey};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use first_axis::{FirstAxis, first_apart, is_of_convolution};
 use parts::split_reduction;
 use squares::Squares;
 
@@ -38,6 +40,9 @@ const FEW_PART: i64 = 16;
 /// Operators between what is added up and what something else reads.
 const DEPTH: usize = 8;
 
+/// Finds the node that makes a value.
+type Producer<'a> = dyn Fn(ValueId) -> Option<&'a Node> + 'a;
+
 /// Splits long sums for a target.
 pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions) -> Graph {
     let splits = target.splits();
@@ -50,7 +55,12 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
                 let is_shared = reads.is_shared(node.inputs[0])
                     || squares.as_ref().is_some_and(|squares| reads.has_shared(squares));
                 let again = reads.is_read_again(&|value| rewriter.producer(value), node.inputs[0], DEPTH);
-                let mut sum = reduction(&rewriter.builder, node, (*op, axes), (&splits, is_shared || again))?;
+                // What convolutions make may have channels last: a group of them is no stretch of memory then, nor near.
+                let is_across = splits.few > 0
+                    && axes.len() > 1
+                    && is_of_convolution(&|value| rewriter.producer(value), node.inputs[0], 0);
+                let keeps = (is_shared || again) && !is_across;
+                let mut sum = reduction(&rewriter.builder, node, (*op, axes), (&splits, keeps))?;
                 // Nor is a row split that stays near for what reads it again.
                 sum.is_typical &= !(sum.is_near && squares.is_none() && again);
                 if let Some(squares) = squares.filter(|squares| rewriter.builder.dtype(squares.x).is_float())
@@ -58,10 +68,12 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Decisions
                     sum.kind = Kind::Squares(squares);
                 }
                 // Rows stay near the threads that share one; of columns there is nothing to keep.
-                let long = splits.shared.map(|long| if sum.is_of_rows { long } else { long / CROSSWISE });
+                let long = splits
+                    .shared
+                    .map(|long| if sum.is_of_rows && !is_across { long } else { long / CROSSWISE });
                 // A few long rows that lie across memory are not near.
                 let few = sum.by_first_axis && sum.results <= target.few_units();
-                let long = long.map(|long| if few { target.serial_elements() } else { long });
+                let long = long.map(|long| if few { target.serial_elements().min(long) } else { long });
                 let apart = long.is_some_and(|long| sum.is_typical && !sum.is_near && sum.inner >= long);
                 (!is_shared || apart).then_some(sum)
             } else if node.op == Op::MatMul {
@@ -102,6 +114,8 @@ struct Sum {
     /// As many parts as keep the device busy, and as many as are long enough.
     busy: i64,
     long: i64,
+    /// Pieces of what is behind the first axis, where parts are those of that.
+    pieces: i64,
 }
 
 #[derive(Clone, Copy)]
@@ -119,6 +133,15 @@ struct Cut {
     /// Parts of one length. What is behind them is a shorter part.
     parts: i64,
     length: i64,
+    /// Pieces of the axis behind it, each of which has such parts.
+    pieces: i64,
+}
+
+impl Cut {
+    /// The axes of what parts give that are added up: those of parts and of pieces, which are the first.
+    fn axes(self, parts: usize) -> Vec<usize> {
+        if self.pieces == 1 { vec![parts] } else { vec![0, parts] }
+    }
 }
 
 /// Elements that parts begin at multiples of, where parts are several times as long.
@@ -127,21 +150,23 @@ const ALIGNED: i64 = 64;
 impl Sum {
     /// Cuts into at most so many parts, of one length where the sizes allow.
     fn cut(&self, most: i64) -> Option<Cut> {
+        // Pieces are of what is behind the first axis.
+        let axes = if self.pieces == 1 { self.axes.as_slice() } else { &self.axes[..1] };
         let even = |(axis, size): &(usize, i64)| {
             let parts = divisor(*size, most)?;
-            Some(Cut { axis: *axis, parts, length: size / parts })
+            Some(Cut { axis: *axis, parts, length: size / parts, pieces: self.pieces })
         };
         let uneven = || {
-            let (axis, size) = *self.axes.iter().max_by_key(|(_, size)| *size)?;
+            let (axis, size) = *axes.iter().max_by_key(|(_, size)| *size)?;
             let length = size.checked_div(most).filter(|length| most > 1 && *length > 0)?;
             let length = if length >= 4 * ALIGNED { length / ALIGNED * ALIGNED } else { length };
-            Some(Cut { axis, parts: size / length, length })
+            Some(Cut { axis, parts: size / length, length, pieces: self.pieces })
         };
         let can_be_uneven = match self.kind {
             Kind::Reduction(_) | Kind::Squares(_) => true,
             Kind::Product => false,
         };
-        self.axes.iter().find_map(even).or_else(|| if can_be_uneven { uneven() } else { None })
+        axes.iter().find_map(even).or_else(|| if can_be_uneven { uneven() } else { None })
     }
 
     /// How it is cut: as a record says or as is thought to be better.
@@ -285,7 +310,8 @@ fn reduction(
     let long = inner.checked_mul(own)? / part;
     let apart = if is_typical && !is_near { first_apart(&sizes, reduced, results, splits) } else { None };
     let by_first_axis = apart.is_some();
-    let (shape, axes, busy) = apart.unwrap_or((shape, axes, busy));
+    let FirstAxis { shape, axes, parts: busy, pieces } =
+        apart.unwrap_or(FirstAxis { shape, axes, parts: busy, pieces: 1 });
     Some(Sum {
         kind: Kind::Reduction(op),
         axes: axes.iter().map(|axis| (*axis, shape[*axis])).collect(),
@@ -299,30 +325,8 @@ fn reduction(
         is_near,
         busy,
         long,
+        pieces,
     })
-}
-
-/// Sizes and reduced axes where the first of neighbouring axes is one of its own, and that many parts: where it is a matter of layout
-/// which of them lies side by side in memory, such as the channels of a group of an image, threads then read side by side in either.
-/// None where these parts are too few or too many to keep the device busy.
-fn first_apart(
-    sizes: &[i64],
-    axes: &[usize],
-    results: i64,
-    splits: &SplitPolicy,
-) -> Option<(Vec<i64>, Vec<usize>, i64)> {
-    let (first, last) = (*axes.first()?, *axes.last()?);
-    if splits.few == 0 || axes.len() < 2 || last - first + 1 != axes.len() {
-        return None;
-    }
-    let parts = sizes[first];
-    let rest = sizes[first + 1..=last].iter().try_fold(1, |all: i64, size| all.checked_mul(*size))?;
-    let units = results.checked_mul(parts)?;
-    // A sum of nearly everything is in order as it is: more parts than these share the device more evenly.
-    let least = if results < FEW_RESULTS { splits.rows / 4 } else { splits.rows / 16 };
-    let keeps_busy = (least..=splits.rows * 4).contains(&units);
-    let shape = [&sizes[..first], &[parts, rest], &sizes[last + 1..]].concat();
-    (parts > 1 && keeps_busy && rest >= splits.part).then(|| (shape, vec![first, first + 1], parts))
 }
 
 /// Sizes and reduced axes where neighbours of these are one.
@@ -379,6 +383,7 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &SplitKPolicy) -> Option<Su
         is_near: false,
         busy: splits.units / units,
         long: depth / splits.depth,
+        pieces: 1,
     })
 }
 

@@ -394,6 +394,24 @@ fn convolutions_with_windows_side_by_side_are_products() {
 }
 
 #[test]
+fn single_windows_are_rows_of_products_on_gpus() {
+    let text = "const c0: f32[3, 2, 2, 5] = random 1 input %x: f32[4, 2, 2, 5] %w: f32[3, 2, 2, 5] = constant c0
+         %y: f32[4, 3, 1, 1] = conv %x, %w stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
+         output %y";
+    check(conv_as_gemm, text, text);
+    let on = |target: &Target| {
+        let graph = single_windows_as_gemm(parse(&format!("graph {{ {text} }}")).expect("it parses"), target);
+        verify(&graph).expect("it is well formed");
+        let x = Tensor::from_f32(&[4, 2, 2, 5], &(0..80).map(|k| (k % 7) as f32).collect::<Vec<_>>());
+        (print(&graph).contains("matmul"), evaluate(&graph, &[x]).expect("it runs"))
+    };
+    let gpu = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("an architecture"));
+    let (on_gpu, on_cpu) = (on(&gpu), on(&Target::cpu(&["x86-64-v3"])));
+    assert_eq!([on_gpu.0, on_cpu.0], [true, false]);
+    assert_eq!(on_gpu.1, on_cpu.1);
+}
+
+#[test]
 fn windows_that_overlap_or_are_padded_stay_convolutions() {
     let text = |stride: i64, padding: &str, size: i64| {
         format!(

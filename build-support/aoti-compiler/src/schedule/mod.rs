@@ -16,6 +16,7 @@ pub mod memory;
 mod merge;
 mod non_empty;
 mod positions;
+mod reduced_axes;
 mod reorder;
 pub mod row_cache;
 mod rows;
@@ -204,6 +205,9 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Decis
     if target.finishes_rows() {
         fuse_for(Reason::Rows, program, on, (questions, &mut explanations));
         program.number_kernels();
+    }
+    if target.reduces_along_memory() {
+        each_nest(program, &mut |nest| reduced_axes::order(nest, ranges));
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
     joined_axes::join(program, target.joined_axes(), ranges);

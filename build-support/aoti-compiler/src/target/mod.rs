@@ -141,6 +141,14 @@ impl Target {
         }
     }
 
+    /// Whether halves that were widened are kept in memory as they were: where reading it is all that takes time.
+    pub fn keeps_halves(&self) -> bool {
+        match self {
+            Target::Cpu(_) => false,
+            Target::Gpu(_) => true,
+        }
+    }
+
     /// What work costs.
     pub fn prices(&self) -> CostModel {
         match self {
@@ -272,6 +280,14 @@ impl Target {
     /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row. Libraries
     /// compute parts too, so a product that goes on with rows is left to none; a record may keep the two apart.
     pub fn finishes_rows(&self) -> bool {
+        match self {
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
+        }
+    }
+
+    /// Whether the axes of reductions are ordered as what they read lies in memory. Threads of GPUs share them out among themselves.
+    pub fn reduces_along_memory(&self) -> bool {
         match self {
             Target::Cpu(_) => true,
             Target::Gpu(_) => false,

@@ -33,8 +33,8 @@ fn tiles_on_matrix_units_agree_with_the_evaluator() {
             if turn.is_none_or(|turn| turn == number % turns.len()) {
                 emulated(name, &text, machine);
             }
-            if machine.architecture == NVIDIA.architecture {
-                // Lines that begin at no multiple of a word.
+            if machine.architecture == NVIDIA.architecture && number % 2 == 1 {
+                // Lines that begin at no multiple of a word, on a tile of either list.
                 emulated(name, &text.replace("72", "75").replace("70", "69"), machine);
             }
         }

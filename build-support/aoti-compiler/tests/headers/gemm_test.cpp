@@ -1,6 +1,7 @@
-// Matrix products of gemm.h, dots.h, gemm_units.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
+// Matrix products of gemm.h, dots.h, gemm_stream.h, gemm_units.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
 #include "aoti/contract_any.h"
 #include "aoti/dots.h"
+#include "aoti/gemm_stream.h"
 #include "aoti/gemm_units.h"
 #include "check.h"
 
@@ -68,7 +69,7 @@ static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool who
   const i64 panels = gemm_panels<S>(n);
   Guarded<T> a(extent(layout, m, k, extra));
   Guarded<W> b(k * n), packed(panels * k * width, true);
-  Guarded<char> scratch(gemm_packed_scratch_bytes<S>(m, k), true);
+  Guarded<char> scratch(gemm_packed_scratch_bytes<S, W>(m, k), true);
   check_fill(a), check_fill(b);
   for (i64 p = 0; p < panels; ++p)
     for (i64 i = 0; i < k * width; ++i) {
@@ -119,6 +120,33 @@ template <class TA, class TB> static void check_dots(i64 m, i64 n, i64 k, i64 ex
   });
   rows.compare("dots", gemm_panels<TileSum<TA>>(n));
   compare("dots", c, m, n, k, am, bm);
+}
+
+template <int Rows_, class TA, class TB> static void check_stream(i64 n, i64 k, i64 extra) {
+  using S = TileSum<TA>;
+  constexpr i64 m = Rows_;
+  const Layout la = Layout(check_random(0, 2));
+  const i64 panels = gemm_panels<S>(n), half = check_random(0, int(panels));
+  Guarded<TA> a(extent(la, m, k, extra));
+  Guarded<TB> b(extent(kRows, k, n, extra));
+  Guarded<char> scratch(kStreamBytes<Rows_, S>, true);
+  check_fill(a), check_fill(b);
+  Matrix<TA> am = view(a, la, m, k, extra);
+  Matrix<TB> bm = view(b, kRows, k, n, extra);
+  Collected c(m * n);
+  Rows rows(m);
+  const auto part = [&](i64 p0, i64 p1) {
+    gemm_stream<Rows_>(0, m, p0, p1, n, k, am, bm, scratch.data,
+                       [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); }, rows.of(0, m, p0, p1));
+  };
+  part(0, half), part(half, panels);
+  rows.compare("stream", panels);
+  compare("stream", c, m, n, k, am, bm);
+}
+template <class TA, class TB> static void check_streams(i64 n, i64 k) {
+  const i64 extra = check_random(0, 5);
+  check_stream<1, TA, TB>(n, k, extra), check_stream<2, TA, TB>(n, k, extra);
+  check_stream<3, TA, TB>(n, k, extra), check_stream<4, TA, TB>(n, k, extra);
 }
 
 // Products of at most Columns columns, of each number of rows, with sums of one chain and of two.
@@ -281,7 +309,9 @@ int main() {
     check_packed<f32>(m, n, k, la, check_random(0, 5), i & 1);
     check_general<f32, f32>(m, n, k, la, lb, check_random(0, 5));
     check_dots<f32, f32>(m, n, k, check_random(0, 5));
+    check_streams<f32, f32>(n, k);
     if (m * n * k > 300000) continue;
+    check_streams<bf16, f16>(n, k), check_streams<f64, f64>(n, k);
     check_dots<bf16, f16>(m, n, k, check_random(0, 5)), check_dots<f64, f64>(m, n, k, check_random(0, 5));
     check_packed<f16>(m, n, k, la, 0, false), check_packed<f16, f16>(m, n, k, la, 0, false);
     check_packed<bf16, bf16>(m, n, k, la, check_random(0, 5), i & 1), check_general<bf16, f16>(m, n, k, la, lb, 0);
@@ -292,8 +322,12 @@ int main() {
   for (i64 m = 1; m < 64; m += 1 + m / 2)
     check_packed<bf16, bf16>(m, 140, 2100, kRows, 0, true), check_packed<f16, f16>(m, 70, 1030, kRows, 0, false);
   check_packed<f32>(1, 70, 5000, kRows, 0, true), check_packed<f32>(60, 33, 5000, kRows, 0, false);
+  // More columns than sums are kept of, and more rows than one chain has.
+  check_streams<f32, f32>(2100, 1030), check_streams<f64, f64>(1025, 7);
   // More rows and panels than sums are kept of from chain to chain.
   check_packed<f32>(300, 170, 1100, kRows, 0, true), check_packed<bf16, bf16>(139, 70, 2048, kRows, 0, true);
+  // Panels are widened once for many rows.
+  check_packed<f32, bf16>(100, 70, 1500, kRows, 0, true), check_packed<f16, f16>(60, 40, 70, kColumns, 0, false);
   check_general<f32, f32>(300, 170, 1100, kColumns, kRows, 0), check_general<f32, f32>(139, 140, 2049, kRows, kColumns, 3);
   for (int i = 0; i < 60; ++i) {
     i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];

@@ -172,6 +172,11 @@ int main(int argc, char **argv) {
   CHECK(erf, std::erf(v), 1.4);
   CHECK(erfc, std::erfc(v), 0.6);
   CHECK(erfinv, erfinv_reference(v), 0.8);
+  // Below -89 the sum that is divided by overflows.
+  CHECK(sigmoid, v < -89 ? 0 : 1 / (1 + std::exp(-v)), 2.5);
+  CHECK(silu, v < -89 ? (std::isinf(v) ? NAN : -0.0) : v / (1 + std::exp(-v)), 2.5);
+  check("exp_of_weight", [](auto x) { return detail::exp_of_weight(-abs(x)); },
+        [](double v) { return std::fabs(v) > 87.3 ? 0 : std::exp(-std::fabs(v)); }, 1.1, stride);
   CHECK(softplus, std::isnan(v) ? v : std::fmax(v, 0) + std::log1p(std::exp(-std::fabs(v))), 2.5);
   check2("pow", [](auto x, auto y) { return pow(x, y); }, [](double x, double y) { return std::pow(x, y); }, 0.6, stride);
   check2("atan2", [](auto x, auto y) { return atan2(x, y); }, [](double x, double y) { return std::atan2(x, y); }, 0.6, stride);

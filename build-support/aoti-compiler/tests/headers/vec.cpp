@@ -170,6 +170,14 @@ template <int W, class T, class L> void memory(L lanes, int n) {
   auto e = load_every<2>(lanes, source + 1);
   store_strided(lanes, target, 3, e);
   check("every second", e, [](int i) { return 1 + 2 * i; }, [](int i) { return 3 * i; });
+  auto r = load_every<-1>(lanes, source + W);
+  store(lanes, target + 1, r);
+  check("reversed", r, [](int i) { return W - i; }, same_place);
+  for (int left = 1; left <= W; ++left) {
+    auto w = load_wrapped(lanes, source + 2 * W, left, -2 * W);
+    store(lanes, target + 1, w);
+    check("wrapped", w, [=](int i) { return i < left ? 2 * W + i : i; }, same_place);
+  }
   auto g = gather(lanes, source, index);
   scatter(lanes, target, index, g);
   check("gather, scatter", g, [](int i) { return 3 * W - 3 * i; }, [](int i) { return 3 * W - 3 * i; });

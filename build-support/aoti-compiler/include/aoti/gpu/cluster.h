@@ -3,7 +3,8 @@
 // part of the tile; elsewhere the first block adds up everything, and the others have nothing to do.
 //
 // Sums of blocks are added in the order of the blocks: the result is the same in every run. Teams of the threads of several blocks
-// (simt.h) meet and hand each other what they have here too.
+// (simt.h) meet and hand each other what they have here too. A block that has not begun has no memory that others could write to, and
+// one that has ended none that they could read: they meet before the first of them does either, and what is read is used before they part.
 #pragma once
 
 #include "../nest.h"
@@ -31,7 +32,7 @@ template <int Blocks> struct Cluster {
     else
       __asm__ volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
   }
-  // No block writes to its memory, or ends, while others read it.
+  // No block writes to its memory, or ends, while others read it; or all have begun.
   static AOTI_INLINE void part() {
     if constexpr (kParts == 1)
       barrier();

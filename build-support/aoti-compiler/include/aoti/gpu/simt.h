@@ -42,6 +42,10 @@ template <int Size, int Places, bool Across, int Blocks = 1> struct Team {
   AOTI_INLINE bool leads() const { return member() == 0; }
   // Whether the block has nothing to do.
   AOTI_INLINE bool is_idle() const { return Together::is_idle(); }
+  // Every block of the team is there, so that others may write to its memory.
+  AOTI_INLINE void gather() const {
+    if constexpr (blocks > 1) Together::part();
+  }
   // What members wrote is seen by all of them.
   AOTI_INLINE void sync() const {
     if constexpr (Size == 1)

@@ -128,7 +128,7 @@ pub(in crate::codegen) enum LaneInteger {
 }
 
 impl LaneInteger {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             LaneInteger::I32 => "i32",
             LaneInteger::I64 => "i64",

@@ -27,13 +27,54 @@ pub(super) fn scalar_tests(guards: &[Guard]) -> String {
 /// Steps up to here are part of a load's code, so that what is best for each is compiled.
 const SHORT_STEP: i64 = 64;
 
-/// The elements between lanes, where they are fixed and few.
+/// The elements between lanes, where they are fixed and few; back by one where a row is reversed.
 pub(super) fn short_step(step: &Expr) -> Option<i64> {
-    step.as_int().filter(|step| (1..=SHORT_STEP).contains(step))
+    step.as_int().filter(|step| *step == -1 || (1..=SHORT_STEP).contains(step))
 }
 
 /// A remainder by less than this is small too often for its lanes to be side by side.
 const SHORT_ROW: i64 = 64;
+
+/// The most lanes that a kernel has: where rows have as many elements, one of them begins anew among the lanes at most.
+const MOST_LANES: i64 = 16;
+
+/// Elements side by side up to where a row begins anew: how many lanes that takes, and how much further the others lie than if
+/// it went on.
+pub(super) struct Wrap {
+    pub(super) left: String,
+    pub(super) jump: i64,
+}
+
+/// How the elements of lanes lie side by side but for the begin of one row, where all quotients and remainders that move with the
+/// lanes are of one position and one size.
+pub(super) fn wrapped(offset: &Expr, vector: Symbol) -> Option<Wrap> {
+    let (_, terms) = offset.as_sum();
+    let (mut of, mut step, mut jump) = (None, 0, 0);
+    for (term, coefficient) in &terms {
+        if !term.mentions(vector) {
+            continue;
+        }
+        if let Some((own, _)) = term.affine_in(vector) {
+            step += own.as_int()? * coefficient;
+            continue;
+        }
+        let (Node::Mod(position, size) | Node::FloorDiv(position, size)) = term.node() else { return None };
+        let moves = position.affine_in(vector).is_some_and(|(own, _)| own.is(1));
+        let length = size.as_int().filter(|length| moves && *length >= MOST_LANES)?;
+        if of.get_or_insert((position, length)) != &(position, length) {
+            return None;
+        }
+        let is_remainder = matches!(term.node(), Node::Mod(..));
+        (step, jump) = if is_remainder {
+            (step + coefficient, jump - length * coefficient)
+        } else {
+            (step, jump + coefficient)
+        };
+    }
+    let (position, length) = of.filter(|_| step == 1)?;
+    let size = Expr::int(length);
+    Some(Wrap { left: scalar(&(&size - &position.modulo(&size))), jump })
+}
 
 /// Ways to see an expression as a number that grows by a step from lane to lane, where tests of the first lane hold.
 struct Progression {
@@ -129,10 +170,15 @@ pub(super) fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Opt
         }
         // Lane k is inside where 0 <= coordinate + k * step < size.
         let (step, _) = guard.coordinate.affine_in(vector)?;
-        let step = step.as_int().filter(|step| *step > 0)?;
-        let lanes_below = |distance: Expr| (&distance + (step - 1)).floor_div(&Expr::int(step));
-        low.push(scalar(&lanes_below(-&guard.coordinate)));
-        high.push(scalar(&lanes_below(&guard.size - &guard.coordinate)));
+        let step = step.as_int().filter(|step| *step != 0)?;
+        let lanes_below = |distance: Expr| (&distance + (step.abs() - 1)).floor_div(&Expr::int(step.abs()));
+        let [first, behind] = if step > 0 {
+            [-&guard.coordinate, &guard.size - &guard.coordinate]
+        } else {
+            [&(&guard.coordinate - &guard.size) + 1, &guard.coordinate + 1]
+        };
+        low.push(scalar(&lanes_below(first)));
+        high.push(scalar(&lanes_below(behind)));
     }
     let join = |parts: Vec<String>, function: &str, none: &str| {
         parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())
@@ -144,6 +190,35 @@ pub(super) fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_that_step_either_way_are_within_a_window() {
+        let (row, vector) = (Expr::axis(0), Symbol::axis(1));
+        let window = |step: i64| {
+            let coordinate = &row + &(&Expr::sym(vector) * step);
+            guard_window(&[Guard { coordinate, size: Expr::int(10) }], vector, "8")
+        };
+        assert_eq!(window(1).as_deref(), Some("-i0 - i1, -i0 - i1 + 10, true"));
+        assert_eq!(window(-1).as_deref(), Some("i0 - i1 - 9, i0 - i1 + 1, true"));
+        assert_eq!(window(0).as_deref(), Some("0, 8, u64(i0) < u64(10)"));
+    }
+
+    #[test]
+    fn rows_begin_anew_among_lanes() {
+        let vector = Symbol::axis(1);
+        let at = &Expr::sym(vector) + 7;
+        let of = |offset: &Expr| wrapped(offset, vector).map(|wrap| (wrap.left, wrap.jump));
+        let (rolled, rows) = (at.modulo(&Expr::int(33)), at.floor_div(&Expr::int(33)));
+        let begin = &Expr::axis(0) * 33;
+        assert_eq!(of(&(&rolled + &begin)), Some(("-floor_mod(i1 + 7, 33) + 33".to_owned(), -33)), "rolled");
+        let part_of_rows = &(&rows * 50) + &rolled;
+        assert_eq!(of(&part_of_rows).map(|(_, jump)| jump), Some(17), "a part of each row");
+        assert_eq!(of(&at), None, "no row begins");
+        assert_eq!(of(&(&rows + &(&rolled * 50))), None, "a turned matrix");
+        assert_eq!(of(&at.modulo(&Expr::int(15))), None, "several rows may begin");
+        let other = (&at + 1).floor_div(&Expr::int(33));
+        assert_eq!(of(&(&rolled + &(&other * 50))), None, "rows that begin at two lanes");
+    }
 
     #[test]
     fn lanes_are_side_by_side_until_a_row_begins_anew() {

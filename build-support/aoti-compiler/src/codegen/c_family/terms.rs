@@ -5,7 +5,7 @@
 
 use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
-use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken};
+use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped};
 use super::operations::{binary, cast, combined, unary};
 use super::whole::Whole;
 use crate::dtype::DType;
@@ -294,7 +294,11 @@ impl Context<'_> {
                 Some(vector) if guard.coordinate.mentions(vector) => {
                     let integer = self.integer_of(&[&guard.coordinate, &guard.size]);
                     let coordinate = lanes(&guard.coordinate, vector, integer);
-                    format!("inside({coordinate}, {})", scalar(&guard.size))
+                    if self.is_always_less(guard) {
+                        format!("({coordinate} >= {}(0))", integer.name())
+                    } else {
+                        format!("inside({coordinate}, {})", scalar(&guard.size))
+                    }
                 }
                 Some(_) => format!("broadcast(lanes, {})", scalar_test(guard)),
                 None => format!("broadcast(Full<1>{{}}, {})", scalar_test(guard)),
@@ -343,6 +347,10 @@ impl Context<'_> {
         }
         let (base, index) = self.lane_address(access, varying, vector);
         if guards.is_empty() {
+            if let Some(wrap) = wrapped(&access.offset, vector).filter(|_| steady) {
+                let element = self.element(pointer, access);
+                return format!("load_wrapped(lanes, {element}, {}, {})", wrap.left, wrap.jump);
+            }
             let gather = format!("gather(lanes, {base}, {index})");
             match unbroken(&access.offset, vector, self.width).filter(|_| steady) {
                 Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
@@ -422,6 +430,13 @@ impl Context<'_> {
         let table = ranges_over(&NoRanges, &[outer, &self.stage.axes], exprs);
         let fits = exprs.iter().all(|expr| is_narrow(expr, &table));
         if fits { LaneInteger::I32 } else { LaneInteger::I64 }
+    }
+
+    /// Whether a coordinate never reaches the size, and is outside only before the first.
+    fn is_always_less(&self, guard: &Guard) -> bool {
+        let Some(outer) = self.positions else { return false };
+        let table = ranges_over(&NoRanges, &[outer, &self.stage.axes], &[&guard.coordinate, &guard.size]);
+        guard.coordinate.always_less(&guard.size, &table)
     }
 
     fn effect(&self, effect: &Effect, varying: &[bool], text: &mut StageText) {

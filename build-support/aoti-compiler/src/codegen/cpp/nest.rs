@@ -1,7 +1,7 @@
 //! Loop nests as C++, mapped as the schedule says.
 
 use super::KernelText;
-use super::threads::{loop_grain, parallel};
+use super::threads::{is_never_shared, loop_grain, parallel};
 use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -42,14 +42,34 @@ impl Printer<'_> {
             return self.in_order(vector_axis);
         }
         let inner = self.position(vector_axis);
-        match (self.mapping.split, vector_axis) {
+        match (self.split(), vector_axis) {
             (Split::Chunks(chunk), Some(axis)) => self.chunks(axis, chunk, scratch, &rows, &inner),
             (Split::Axes(count), _) => self.units(&axes[..count], vector_axis, scratch, &rows, &inner),
             (Split::Serial | Split::Chunks(_) | Split::RowsFrom(_) | Split::Template, _) => {
                 let here = if scratch.is_empty() { "" } else { "char *const scratch = run.scratch;\n" };
-                format!("{here}{rows}{}", plain_loops(axes, &inner))
+                let (loops, body) = match vector_axis {
+                    None => (&axes[..], inner),
+                    Some(axis) => (&axes[..axes.len() - 1], over(axis, Part::All, false, &inner)),
+                };
+                format!("{here}{rows}{}", plain_loops(loops, &body))
             }
         }
+    }
+
+    /// The mapping's units, but where no run ever shares them.
+    fn split(&self) -> Split {
+        let CpuMapping { split, ref grain, .. } = *self.mapping;
+        let units = match split {
+            Split::Axes(count) => {
+                Expr::product(self.nest.axes[..count].iter().map(|axis| &axis.extent)).as_int()
+            }
+            Split::Chunks(chunk) => {
+                let extent = self.nest.axes.last().and_then(|axis| axis.extent.as_int());
+                extent.map(|extent| (extent + chunk - 1) / chunk.max(1))
+            }
+            Split::Serial | Split::RowsFrom(_) | Split::Template => None,
+        };
+        if units.is_some_and(|units| is_never_shared(units, grain)) { Split::Serial } else { split }
     }
 
     /// Positions that run in order, but for those of the axes that the mapping shares out and that are in lanes.
@@ -64,14 +84,14 @@ impl Printer<'_> {
             &self.nest.stages[0],
             Some(vector),
         );
-        let row = |begin: &str, end: &str| {
-            let lanes = over(vector, begin, end, false, &(printed.body.clone() + &printed.effects));
+        let row = |part: Part| {
+            let lanes = over(vector, part, false, &(printed.body.clone() + &printed.effects));
             format!("{}{}{lanes}", printed.uniform, printed.stores)
         };
-        let Split::Chunks(chunk) = self.mapping.split else {
-            return self.in_order_over(axes, &row("0", &extent));
+        let Split::Chunks(chunk) = self.split() else {
+            return self.in_order_over(axes, &row(Part::All));
         };
-        let rows = plain_loops(axes, &row("begin * chunk", "min_i64(end * chunk, extent)"));
+        let rows = plain_loops(axes, &row(Part::Chunks(chunk)));
         format!(
             "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n{}",
             parallel("ceil_div(extent, chunk)", &loop_grain(&self.mapping.grain), &rows)
@@ -80,7 +100,7 @@ impl Printer<'_> {
 
     /// Loops over all axes around a body; the leading ones are shared out where the mapping says so.
     fn in_order_over(&self, axes: &[Axis], body: &str) -> String {
-        let Split::Axes(count) = self.mapping.split else { return plain_loops(axes, body) };
+        let Split::Axes(count) = self.split() else { return plain_loops(axes, body) };
         let rest = plain_loops(&axes[count..], body);
         self.units(&axes[..count], None, &Scratch::default(), "", &rest)
     }
@@ -97,7 +117,7 @@ impl Printer<'_> {
         let units = Expr::product(loops.iter().map(|axis| &axis.extent));
         let body = match vector_axis {
             None => inner.to_owned(),
-            Some(axis) => over(axis, "0", &scalar(&axis.extent), false, inner),
+            Some(axis) => over(axis, Part::All, false, inner),
         };
         let own = format!("{}{body}", unit_axes(loops));
         let body = format!(
@@ -111,7 +131,7 @@ impl Printer<'_> {
     /// Pieces of the only axis as units of work.
     fn chunks(&self, axis: &Axis, chunk: i64, scratch: &Scratch, rows: &str, inner: &str) -> String {
         let extent = scalar(&axis.extent);
-        let body = over(axis, "begin * chunk", "min_i64(end * chunk, extent)", false, inner);
+        let body = over(axis, Part::Chunks(chunk), false, inner);
         let body = format!("{}{rows}{body}", own_scratch(scratch));
         format!(
             "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n{}",
@@ -200,7 +220,7 @@ impl Stages<'_> {
         }
         match inner_vector {
             Some(axis) => {
-                let body = over(axis, "0", &scalar(&axis.extent), has_sums, &body);
+                let body = over(axis, Part::All, has_sums, &body);
                 plain_loops(&stage.axes[..stage.axes.len() - 1], &format!("{}{body}", uniform))
             }
             None => plain_loops(&stage.axes, &format!("{}{}", uniform, body)),
@@ -220,11 +240,34 @@ fn plain_loops(axes: &[Axis], body: &str) -> String {
     })
 }
 
-/// A vector loop.
-fn over(axis: &Axis, begin: &str, end: &str, slots: bool, body: &str) -> String {
+/// What a vector loop covers.
+#[derive(Clone, Copy)]
+enum Part {
+    /// The whole axis.
+    All,
+    /// The chunks, of so many elements, from `begin` to `end`.
+    Chunks(i64),
+}
+
+/// Lanes of any vector are so many, or a part of it.
+const MOST_LANES: i64 = 64;
+
+/// A vector loop. Where it is known how many steps it has, and with which lanes they begin, it says so.
+fn over(axis: &Axis, part: Part, slots: bool, body: &str) -> String {
     let function = if slots { "over_slots" } else { "over" };
+    let extent = scalar(&axis.extent);
+    let (range, begins_whole) = match part {
+        Part::All => (format!("0, {extent}, "), true),
+        Part::Chunks(chunk) => {
+            ("begin * chunk, min_i64(end * chunk, extent), ".to_owned(), chunk % MOST_LANES == 0)
+        }
+    };
+    let (count, range) = match axis.extent.as_int() {
+        Some(count) if begins_whole => (format!(", {count}"), if slots { String::new() } else { range }),
+        _ => (String::new(), range),
+    };
     format!(
-        "{function}<AOTI_LANES>({begin}, {end}, [&](auto lanes, i64 {}, auto slot) AOTI_LAMBDA {{\n  (void)lanes, (void)slot;\n{}}});\n",
+        "{function}<AOTI_LANES{count}>({range}[&](auto lanes, i64 {}, auto slot) AOTI_LAMBDA {{\n  (void)lanes, (void)slot;\n{}}});\n",
         symbol_name(axis.symbol),
         indent(body, 1)
     )

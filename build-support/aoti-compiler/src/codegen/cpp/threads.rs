@@ -25,6 +25,12 @@ pub(super) fn loop_grain(grain: &Grain) -> String {
     format!("loop_{}", self::grain(grain))
 }
 
+/// Whether `parallel` gives so many units to one thread in every run, as `run.h` decides it: threads are never nearer than those that
+/// `enough` is told for.
+pub(super) fn is_never_shared(units: i64, grain: &Grain) -> bool {
+    grain.unit.as_int().is_some_and(|unit| units < 2 * (grain.enough / unit.max(1)).max(1))
+}
+
 /// The same where the grain is known for the whole work only, which is so many units.
 pub(super) fn grain_of(grain: &Grain, units: &str) -> String {
     format!("grain_of(run, {}, {units}, {})", grain.enough, size(&scalar(&grain.unit)))

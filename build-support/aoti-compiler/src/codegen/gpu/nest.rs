@@ -100,7 +100,7 @@ impl Printer<'_> {
         };
         let (blocks, idle) = match teams.blocks {
             1 => (String::new(), ""),
-            blocks => (format!(", {blocks}"), "if (team.is_idle()) return;\n"),
+            blocks => (format!(", {blocks}"), "if (team.is_idle()) return;\nteam.gather();\n"),
         };
         let mut body = self.positions();
         if !rows.is_empty() && teams.is_shared() && teams.rows != Rows::Registers {

@@ -190,6 +190,20 @@ impl Builder {
         self.view_within(x, shape, coords)
     }
 
+    /// Whether the elements that a view shows are all of its operand's, in their order.
+    pub(crate) fn is_reshape(&self, from: &[Expr], coords: &[Expr], to: &[Expr]) -> bool {
+        let ranges = self.axis_ranges(to);
+        let axes: Vec<Expr> =
+            (0..to.len()).map(|k| if to[k].is(1) { Expr::int(0) } else { Expr::axis(k) }).collect();
+        let once =
+            |symbol: Symbol| (0..to.len()).find(|k| to[*k].is(1) && Expr::axis(*k) == Expr::sym(symbol));
+        let position = |coords: &[Expr], sizes: &[Expr]| {
+            let all = coords.iter().zip(sizes).fold(Expr::int(0), |all, (own, size)| &(&all * size) + own);
+            all.substitute(&|symbol| once(symbol).map(|_| Expr::int(0)), &ranges)
+        };
+        Expr::product(from) == Expr::product(to) && position(coords, from) == position(&axes, to)
+    }
+
     /// Inserts an axis of size 1.
     pub fn unsqueeze(&mut self, x: ValueId, axis: usize) -> Built {
         let mut shape = self.shape(x);

@@ -16,6 +16,7 @@ mod packed_narrow;
 mod packed_units;
 mod packed_words;
 mod register_tiles;
+mod stream;
 pub(crate) mod tensor_map;
 pub(crate) mod tiles;
 mod units;
@@ -43,6 +44,7 @@ pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &general::GENERAL,
     &general_units::GENERAL_ON_UNITS,
     &dots::DOTS,
+    &stream::STREAM,
     &packed_narrow::PACKED_NARROW,
     &packed::PACKED,
     &packed_units::PACKED_ON_UNITS,

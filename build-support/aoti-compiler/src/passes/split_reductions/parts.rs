@@ -1,6 +1,7 @@
 //! A reduction as reductions of parts of an axis, and one of what these give.
 
 use super::Cut;
+use super::first_axis::arranged;
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Coord, ReduceOp, ValueId};
 use crate::symbolic::Expr;
@@ -13,9 +14,7 @@ pub(super) fn split_reduction(
     (shape, axes): (&[i64], &[(usize, i64)]),
     cut: Cut,
 ) -> Option<ValueId> {
-    let shape: Vec<Expr> = shape.iter().copied().map(Expr::int).collect();
-    let x = builder.reshape(x, &shape).ok()?;
-    let axes: Vec<usize> = axes.iter().map(|(axis, _)| *axis).collect();
+    let (x, axes, cut) = arranged(builder, x, (shape, axes), cut)?;
     let axes = axes.as_slice();
     match op {
         ReduceOp::ArgMax => position(builder, x, (ReduceOp::Max, op), cut),
@@ -25,12 +24,12 @@ pub(super) fn split_reduction(
             let dtype = builder.dtype(x);
             let wide = builder.cast(x, dtype.compute());
             let (partial, own) = of_parts(builder, wide, op, axes, cut)?;
-            let whole = builder.reduce(op, partial, &[own], false).ok()?;
+            let whole = builder.reduce(op, partial, &cut.axes(own), false).ok()?;
             Some(builder.cast(whole, dtype))
         }
         ReduceOp::Max | ReduceOp::Min | ReduceOp::Any | ReduceOp::All | ReduceOp::Xor => {
             let (partial, own) = of_parts(builder, x, op, axes, cut)?;
-            builder.reduce(op, partial, &[own], false).ok()
+            builder.reduce(op, partial, &cut.axes(own), false).ok()
         }
     }
 }
@@ -65,7 +64,7 @@ pub(super) fn each_part(
     builder: &mut Builder,
     x: ValueId,
     axes: &[usize],
-    Cut { axis, parts, length }: Cut,
+    Cut { axis, parts, length, .. }: Cut,
     of: &mut dyn FnMut(&mut Builder, &Part) -> Option<ValueId>,
 ) -> Option<Vec<ValueId>> {
     let size = builder.shape(x)[axis].as_int()?;

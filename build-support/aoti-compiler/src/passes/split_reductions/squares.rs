@@ -3,8 +3,9 @@
 //! the sum of (x - c)^2 over n elements of mean m is that of (x - m)^2 and n (m - c)^2 (Chan, Golub and LeVeque, "Algorithms for
 //! computing the sample variance", 1983).
 
-use super::Cut;
+use super::first_axis::arranged;
 use super::parts::{Part, each_part, joined};
+use super::{Cut, Producer};
 use crate::graph::{BinaryOp, Builder, FloatBinary, Node, Op, OpClass, ReduceOp, ValueId};
 use crate::symbolic::{Expr, Symbol};
 
@@ -17,9 +18,6 @@ pub(super) struct Squares {
     pub(super) centred: ValueId,
     pub(super) squares: ValueId,
 }
-
-/// Finds the node that makes a value.
-type Producer<'a> = dyn Fn(ValueId) -> Option<&'a Node> + 'a;
 
 /// Operators between what is reduced and a centre's view.
 const DEPTH: usize = 8;
@@ -45,15 +43,14 @@ impl Squares {
         (shape, axes): (&[i64], &[(usize, i64)]),
         cut: Cut,
     ) -> Option<ValueId> {
-        let shape: Vec<Expr> = shape.iter().copied().map(Expr::int).collect();
-        let axes: Vec<usize> = axes.iter().map(|(axis, _)| *axis).collect();
-        let (x, centre) = (builder.reshape(self.x, &shape).ok()?, builder.reshape(self.centre, &shape).ok()?);
+        let (centre, ..) = arranged(builder, self.centre, (shape, axes), cut)?;
+        let (x, axes, cut) = arranged(builder, self.x, (shape, axes), cut)?;
         let centre = first_of(builder, centre, &axes)?;
         let centre = builder.unsqueeze(centre, builder.rank(centre)).ok()?;
         let each = each_part(builder, x, &axes, cut, &mut |builder, part| of_part(builder, part, centre))?;
         let last = builder.rank(centre) - 1;
         let partial = joined(builder, &each, last)?;
-        builder.reduce(ReduceOp::Sum, partial, &[last], false).ok()
+        builder.reduce(ReduceOp::Sum, partial, &cut.axes(last), false).ok()
     }
 }
 

@@ -105,11 +105,51 @@ fn parts_of_few_long_rows_are_those_of_the_first_axis() {
     gives_the_same(body, &x, 2);
     let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
     let parts = |target: &Target| {
-        print(&split_reductions(graph.clone(), target, &mut Decisions::default())).contains("f32[2, 16, 9]")
+        print(&split_reductions(graph.clone(), target, &mut Decisions::default()))
+            .contains("f32[4, 2, 16, 9] = sum")
     };
     let gpu = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
     assert!(parts(&Target::Gpu(gpu)), "channels may lie side by side in memory");
     assert!(!parts(&Target::cpu(&["x86-64-v3"])));
+}
+
+#[test]
+fn long_parts_of_a_first_axis_are_in_pieces() {
+    let values: Vec<f32> = (0..32 * 4 * 16384).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+    let x = Tensor::from_f32(&[1, 32, 4, 128, 128], &values);
+    for op in ["sum", "max"] {
+        let body = format!(
+            "input %x \"x\": f32[1, 32, 4, 128, 128] %y: f32[1, 32] = {op} %x axes [2, 3, 4] output %y \"y\""
+        );
+        gives_the_same(&body, &x, 2);
+        let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+        let gpu = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("an architecture"));
+        let split = print(&split_reductions(graph, &gpu, &mut Decisions::default()));
+        assert!(split.contains("f32[64, 1, 32, 4] = "), "channels stay side by side: {split}");
+    }
+    // Those of a variance have means of their own.
+    let ones: Vec<f32> = (0..32 * 4 * 16384).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let body = squares("1, 32, 4, 16384", "2, 3", "1, 32", "i0, i1");
+    gives_the_same(&body, &Tensor::from_f32(&[1, 32, 4, 16384], &ones), 4);
+}
+
+#[test]
+fn groups_of_what_convolutions_make_are_no_rows() {
+    let normalised = |made: &str| {
+        reductions(&format!(
+            "const c0: f32[64, 64, 1, 1] = splat 0.5
+             input %x \"x\": f32[2, 64, 32, 64]
+             %w: f32[64, 64, 1, 1] = constant c0
+             %a: f32[2, 64, 32, 64] = {made}
+             %g: f32[2, 8, 8, 2048] = view %a [i0, 8*i1 + i2, i3 // 64, i3 % 64]
+             %s: f32[2, 8] = sum %g axes [2, 3]
+             %e: f32[2, 8, 8, 2048] = view %s [i0, i1]
+             %y: f32[2, 8, 8, 2048] = sub %g, %e
+             output %y \"y\""
+        ))
+    };
+    let conv = "conv %x, %w stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1";
+    assert_eq!([normalised(conv), normalised("exp %x")], [2, 1]);
 }
 
 #[test]

@@ -44,6 +44,23 @@ fn axes_too_short_for_lanes_go_on_along_those_before() {
 }
 
 #[test]
+fn reductions_walk_along_what_lies_side_by_side() {
+    let body = |sizes: [i64; 3], axes: &str, result: &str| {
+        let [a, b, c] = sizes;
+        format!(
+            "input %x \"x\": f32[{a}, {b}, {c}]
+             %t: f32[{c}, {a}, {b}] = view %x [i1, i2, i0]
+             %s: f32[{result}] = sum %t axes [{axes}]
+             output %s \"s\""
+        )
+    };
+    check(&body([6, 7, 20], "0, 1, 2", ""), &["nest () stages (840) ()"]);
+    check(&body([6, 70, 20], "0, 2", "6"), &["nest (6) stages (1400) ()"]);
+    // Runs are too short to be worth it.
+    check(&body([6, 70, 4], "0, 2", "6"), &["nest (6) stages (4, 70) ()"]);
+}
+
+#[test]
 fn softmax_is_one_kernel_that_keeps_its_row_local() {
     check(SOFTMAX, &["nest (s0) stages (100) () (100) () (100)"]);
     let (program, _) = scheduled(SOFTMAX);

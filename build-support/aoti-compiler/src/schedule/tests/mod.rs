@@ -7,6 +7,7 @@ mod in_place;
 mod indexed;
 mod memory;
 mod questions;
+mod vectors;
 
 use super::*;
 use crate::graph::Graph;

@@ -41,56 +41,46 @@ namespace AOTI_JOIN(aoti_attention, AOTI_LEVEL_NS) {
 
 void k_groupedmax(const Run &run, const f32 *in0, f16 *out0) {
   (void)run;
-  parallel(run, 20, loop_grain(run, 16384, 1200), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    char *const scratch = run.scratch + worker * (576);
-    f32 *const row0 = (f32 *)(scratch + 0);
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i1 = unit;
-      (void)i1;
-      MaxAccumulator<f32, AOTI_LANES> accumulator0;
-      over_slots<AOTI_LANES>(0, 133, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (133 * i1 + i2));
-        accumulator0.add(lanes, slot, stage0_t0);
-      });
-      const auto stage1_t0 = accumulator0.result();
-      SumAccumulator<f32, AOTI_LANES> accumulator1;
-      const auto stage2_t1 = stage1_t0;
-      over_slots<AOTI_LANES>(0, 133, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage2_t0 = load(lanes, in0 + (133 * i1 + i2));
-        const auto stage2_v1 = spread(lanes, stage2_t1);
-        const auto stage2_t2 = stage2_t0 - stage2_v1;
-        const auto stage2_t3 = exp(stage2_t2);
-        store(lanes, row0 + i2, stage2_t3);
-        accumulator1.add(lanes, slot, stage2_t3);
-      });
-      const auto stage3_t0 = accumulator1.result();
-      const auto stage4_t1 = stage3_t0;
-      over<AOTI_LANES>(0, 133, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage4_t0 = load(lanes, row0 + i2);
-        const auto stage4_v1 = spread(lanes, stage4_t1);
-        const auto stage4_t2 = stage4_t0 / stage4_v1;
-        store(lanes, out0 + (133 * i1 + i2), stage4_t2);
-      });
-    }
-  });
+  char *const scratch = run.scratch;
+  f32 *const row0 = (f32 *)(scratch + 0);
+  for (i64 i1 = 0; i1 < 20; ++i1) {
+    MaxAccumulator<f32, AOTI_LANES> accumulator0;
+    over_slots<AOTI_LANES, 133>([&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (133 * i1 + i2));
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    const auto stage1_t0 = accumulator0.result();
+    SumAccumulator<f32, AOTI_LANES> accumulator1;
+    const auto stage2_t1 = stage1_t0;
+    over_slots<AOTI_LANES, 133>([&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage2_t0 = load(lanes, in0 + (133 * i1 + i2));
+      const auto stage2_v1 = spread(lanes, stage2_t1);
+      const auto stage2_t2 = stage2_t0 - stage2_v1;
+      const auto stage2_t3 = exp(stage2_t2);
+      store(lanes, row0 + i2, stage2_t3);
+      accumulator1.add(lanes, slot, stage2_t3);
+    });
+    const auto stage3_t0 = accumulator1.result();
+    const auto stage4_t1 = stage3_t0;
+    over<AOTI_LANES, 133>(0, 133, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage4_t0 = load(lanes, row0 + i2);
+      const auto stage4_v1 = spread(lanes, stage4_t1);
+      const auto stage4_t2 = stage4_t0 / stage4_v1;
+      store(lanes, out0 + (133 * i1 + i2), stage4_t2);
+    });
+  }
 }
 
 void k_decodeqw(const Run &run, const f16 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 512;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i2);
-      const auto stage0_t1 = stage0_t0;
-      store(lanes, out0 + i2, stage0_t1);
-    });
+  over<AOTI_LANES, 512>(0, 512, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i2);
+    const auto stage0_t1 = stage0_t0;
+    store(lanes, out0 + i2, stage0_t1);
   });
 }
 
@@ -103,7 +93,7 @@ void k_decodekw(const Run &run, const f16 *in0, f32 *out0) {
       (void)i1;
       const i64 i2 = unit % (2);
       (void)i2;
-      over<AOTI_LANES>(0, 19200, [&](auto lanes, i64 i4, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 19200>(0, 19200, [&](auto lanes, i64 i4, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load(lanes, in0 + (19200 * i1 + i4));
         const auto stage0_t1 = stage0_t0;
@@ -123,7 +113,7 @@ void k_decodemax(const Run &run, const f32 *in0, f16 *out0) {
       const i64 i1 = unit;
       (void)i1;
       MaxAccumulator<f32, AOTI_LANES> accumulator0;
-      over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      over_slots<AOTI_LANES, 300>([&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load(lanes, in0 + (300 * i1 + i2));
         accumulator0.add(lanes, slot, stage0_t0);
@@ -135,7 +125,7 @@ void k_decodemax(const Run &run, const f32 *in0, f16 *out0) {
       const auto stage2_t3 = stage2_t1 == stage2_t2;
       const auto stage2_t4 = broadcast(Full<1>{}, 0.0f);
       const auto stage2_t5 = select(stage2_t3, stage2_t4, stage2_t1);
-      over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      over_slots<AOTI_LANES, 300>([&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage2_t0 = load(lanes, in0 + (300 * i1 + i2));
         const auto stage2_v5 = spread(lanes, stage2_t5);
@@ -150,7 +140,7 @@ void k_decodemax(const Run &run, const f32 *in0, f16 *out0) {
       const auto stage4_t3 = stage4_t1 == stage4_t2;
       const auto stage4_t4 = broadcast(Full<1>{}, 1.0f);
       const auto stage4_t5 = select(stage4_t3, stage4_t4, stage4_t1);
-      over<AOTI_LANES>(0, 300, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 300>(0, 300, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage4_t0 = load(lanes, row0 + i2);
         const auto stage4_v5 = spread(lanes, stage4_t5);
@@ -167,7 +157,7 @@ void k_nanonekw(const Run &run, const f16 *in0, f32 *out0) {
   const i64 extent = 153600;
   parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+    over<AOTI_LANES, 153600>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
       (void)lanes, (void)slot;
       const auto stage0_t0 = load(lanes, in0 + i3);
       const auto stage0_t1 = stage0_t0;
@@ -357,7 +347,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
         f32 *const row0 = (f32 *)(scratch + 0);
         for (i64 i2 = first; i2 < last; ++i2) {
           MaxAccumulator<f32, AOTI_LANES> accumulator0;
-          over_slots<AOTI_LANES>(0, 45, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+          over_slots<AOTI_LANES, 45>([&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
             (void)lanes, (void)slot;
             const auto stage0_t0 = load(lanes, out0 + (135 * i1 + 45 * i2 + i3));
             accumulator0.add(lanes, slot, stage0_t0);
@@ -365,7 +355,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
           const auto stage1_t0 = accumulator0.result();
           SumAccumulator<f32, AOTI_LANES> accumulator1;
           const auto stage2_t1 = stage1_t0;
-          over_slots<AOTI_LANES>(0, 45, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+          over_slots<AOTI_LANES, 45>([&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
             (void)lanes, (void)slot;
             const auto stage2_t0 = load(lanes, out0 + (135 * i1 + 45 * i2 + i3));
             const auto stage2_v1 = spread(lanes, stage2_t1);
@@ -376,7 +366,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
           });
           const auto stage3_t0 = accumulator1.result();
           const auto stage4_t1 = stage3_t0;
-          over<AOTI_LANES>(0, 45, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+          over<AOTI_LANES, 45>(0, 45, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
             (void)lanes, (void)slot;
             const auto stage4_t0 = load(lanes, row0 + i3);
             const auto stage4_v1 = spread(lanes, stage4_t1);
@@ -418,7 +408,7 @@ void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
         f32 *const row0 = (f32 *)(scratch + 0);
         for (i64 i2 = first; i2 < last; ++i2) {
           MaxAccumulator<f32, AOTI_LANES> accumulator0;
-          over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+          over_slots<AOTI_LANES, 300>([&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
             (void)lanes, (void)slot;
             const auto stage0_t0 = load(lanes, out0 + (1200 * i0 + 300 * i1 + i3));
             accumulator0.add(lanes, slot, stage0_t0);
@@ -426,7 +416,7 @@ void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
           const auto stage1_t0 = accumulator0.result();
           SumAccumulator<f32, AOTI_LANES> accumulator1;
           const auto stage2_t1 = stage1_t0;
-          over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+          over_slots<AOTI_LANES, 300>([&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
             (void)lanes, (void)slot;
             const auto stage2_t0 = load(lanes, out0 + (1200 * i0 + 300 * i1 + i3));
             const auto stage2_v1 = spread(lanes, stage2_t1);
@@ -438,7 +428,7 @@ void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
           const auto stage3_t0 = accumulator1.result();
           const auto stage4_t1 = stage3_t0;
           const auto stage4_t4 = broadcast(Full<1>{}, 0.0f);
-          over<AOTI_LANES>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+          over<AOTI_LANES, 300>(0, 300, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
             (void)lanes, (void)slot;
             const auto stage4_t0 = load(lanes, row0 + i3);
             const auto stage4_v1 = spread(lanes, stage4_t1);

@@ -16,7 +16,7 @@ static AOTI_NOINLINE void k_b(const Run &run, const f32 *in0, u8 *out0) {
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 i1 = unit;
       (void)i1;
-      over<AOTI_LANES>(0, 40, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 40>(0, 40, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t1 = broadcast(Full<1>{}, 0.0f);
         const auto stage0_t3 = broadcast(Full<1>{}, 255.0f);
@@ -54,7 +54,7 @@ static AOTI_NOINLINE void k_e(const Run &run, const i32 *in0, u8 *out0) {
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 i1 = unit;
       (void)i1;
-      over<AOTI_LANES>(0, 40, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 40>(0, 40, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t2 = broadcast(Full<1>{}, 0.001f);
         const auto stage0_t4 = broadcast(Full<1>{}, 0.0f);

@@ -109,7 +109,7 @@ static AOTI_NOINLINE void k_sum(const Run &run, const f32 *in0, f32 *out0, i64 s
   const i64 extent = 8;
   parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 1024 * s1 + 2048), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
+    over<AOTI_LANES, 8>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
       (void)lanes, (void)slot;
       SumAccumulator<f32, AOTI_LANES> accumulator0;
       for (i64 i1 = 0; i1 < s1; ++i1) {

@@ -43,16 +43,11 @@ static AOTI_NOINLINE void k_r(const Run &run, const f32 *in0, const f32 *in1, f3
 
 static AOTI_NOINLINE void k_map_map(const Run &run, const f16 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 5184;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i3);
-      const auto stage0_t1 = stage0_t0;
-      store(lanes, out0 + i3, stage0_t1);
-    });
+  over<AOTI_LANES, 5184>(0, 5184, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i3);
+    const auto stage0_t1 = stage0_t0;
+    store(lanes, out0 + i3, stage0_t1);
   });
 }
 
@@ -73,17 +68,12 @@ static AOTI_NOINLINE void k_a_conv(const Run &run, const f32 *in0, const f32 *in
 
 static AOTI_NOINLINE void k_map_map_2(const Run &run, const bf16 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 2640;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4096), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i2);
-      const auto stage0_t1 = tanh(stage0_t0);
-      const auto stage0_t2 = stage0_t1;
-      store(lanes, out0 + i2, stage0_t2);
-    });
+  over<AOTI_LANES, 2640>(0, 2640, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i2);
+    const auto stage0_t1 = tanh(stage0_t0);
+    const auto stage0_t2 = stage0_t1;
+    store(lanes, out0 + i2, stage0_t2);
   });
 }
 
@@ -104,36 +94,26 @@ static AOTI_NOINLINE void k_c(const Run &run, const f32 *in0, const f32 *in1, f3
 
 static AOTI_NOINLINE void k_d(const Run &run, const f32 *in0, bf16 *out0) {
   (void)run;
-  parallel(run, 240, loop_grain(run, 16384, 24), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i1 = unit;
-      (void)i1;
-      MaxAccumulator<f32, AOTI_LANES> accumulator0;
-      over_slots<AOTI_LANES>(0, 11, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (11 * i1 + i2));
-        const auto stage0_t1 = cast<bf16>(stage0_t0);
-        accumulator0.add(lanes, slot, stage0_t1);
-      });
-      const auto stage1_t0 = accumulator0.result();
-      store(Full<1>{}, out0 + i1, stage1_t0);
-    }
-  });
+  for (i64 i1 = 0; i1 < 240; ++i1) {
+    MaxAccumulator<f32, AOTI_LANES> accumulator0;
+    over_slots<AOTI_LANES, 11>([&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (11 * i1 + i2));
+      const auto stage0_t1 = cast<bf16>(stage0_t0);
+      accumulator0.add(lanes, slot, stage0_t1);
+    });
+    const auto stage1_t0 = accumulator0.result();
+    store(Full<1>{}, out0 + i1, stage1_t0);
+  }
 }
 
 static AOTI_NOINLINE void k_e(const Run &run, const f32 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 2048;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i3);
-      const auto stage0_t1 = tanh(stage0_t0);
-      store(lanes, out0 + i3, stage0_t1);
-    });
+  over<AOTI_LANES, 2048>(0, 2048, [&](auto lanes, i64 i3, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i3);
+    const auto stage0_t1 = tanh(stage0_t0);
+    store(lanes, out0 + i3, stage0_t1);
   });
 }
 
@@ -155,16 +135,11 @@ static AOTI_NOINLINE void k_f(const Run &run, const f32 *in0, const f32 *in1, f3
 
 static AOTI_NOINLINE void k_map_map_3(const Run &run, const bf16 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 2560;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i2);
-      const auto stage0_t1 = stage0_t0;
-      store(lanes, out0 + i2, stage0_t1);
-    });
+  over<AOTI_LANES, 2560>(0, 2560, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i2);
+    const auto stage0_t1 = stage0_t0;
+    store(lanes, out0 + i2, stage0_t1);
   });
 }
 

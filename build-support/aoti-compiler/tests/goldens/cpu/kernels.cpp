@@ -19,7 +19,7 @@ static AOTI_NOINLINE void k_chain(const Run &run, const f32 *in0, f32 *out0) {
   const i64 extent = 100003;
   parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4096), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
+    over<AOTI_LANES, 100003>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
       (void)lanes, (void)slot;
       const auto stage0_t0 = load(lanes, in0 + i0);
       const auto stage0_t1 = tanh(stage0_t0);
@@ -35,7 +35,7 @@ static AOTI_NOINLINE void k_half(const Run &run, const f16 *in0, f16 *out0) {
   const i64 extent = 64000;
   parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 5120), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    over<AOTI_LANES, 64000>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
       (void)lanes, (void)slot;
       const auto stage0_t0 = load(lanes, in0 + i1);
       const auto stage0_t1 = stage0_t0;
@@ -56,7 +56,7 @@ static AOTI_NOINLINE void k_top(const Run &run, const f32 *in0, i64 *out0, f32 *
       (void)i0;
       MaxAccumulator<f32, AOTI_LANES> accumulator0;
       ArgAccumulator<f32, AOTI_LANES, true> accumulator2;
-      over_slots<AOTI_LANES>(0, 1000, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      over_slots<AOTI_LANES, 1000>([&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load(lanes, in0 + (1000 * i0 + i1));
         accumulator0.add(lanes, slot, stage0_t0);
@@ -67,7 +67,7 @@ static AOTI_NOINLINE void k_top(const Run &run, const f32 *in0, i64 *out0, f32 *
       store(Full<1>{}, out0 + i0, stage1_t1);
       SumAccumulator<f32, AOTI_LANES> accumulator1;
       const auto stage2_t1 = stage1_t0;
-      over_slots<AOTI_LANES>(0, 1000, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      over_slots<AOTI_LANES, 1000>([&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage2_t0 = load(lanes, in0 + (1000 * i0 + i1));
         const auto stage2_v1 = spread(lanes, stage2_t1);
@@ -78,7 +78,7 @@ static AOTI_NOINLINE void k_top(const Run &run, const f32 *in0, i64 *out0, f32 *
       });
       const auto stage3_t0 = accumulator1.result();
       const auto stage4_t1 = stage3_t0;
-      over<AOTI_LANES>(0, 1000, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 1000>(0, 1000, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage4_t0 = load(lanes, row0 + i1);
         const auto stage4_v1 = spread(lanes, stage4_t1);
@@ -91,56 +91,46 @@ static AOTI_NOINLINE void k_top(const Run &run, const f32 *in0, i64 *out0, f32 *
 
 static AOTI_NOINLINE void k_fewsum(const Run &run, const f32 *in0, f32 *out0) {
   (void)run;
-  parallel(run, 5, loop_grain(run, 16384, 26), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit;
-      (void)i0;
-      SumAccumulator<f32, AOTI_LANES> accumulator0;
-      over_slots<AOTI_LANES>(0, 24, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (24 * i0 + i1));
-        accumulator0.add(lanes, slot, stage0_t0);
-      });
-      const auto stage1_t0 = accumulator0.result();
-      store(Full<1>{}, out0 + i0, stage1_t0);
-    }
-  });
+  for (i64 i0 = 0; i0 < 5; ++i0) {
+    SumAccumulator<f32, AOTI_LANES> accumulator0;
+    over_slots<AOTI_LANES, 24>([&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (24 * i0 + i1));
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    const auto stage1_t0 = accumulator0.result();
+    store(Full<1>{}, out0 + i0, stage1_t0);
+  }
 }
 
 static AOTI_NOINLINE void k_columns(const Run &run, const f32 *in0, f32 *out0, f32 *out1, f32 *out2, i64 *out3) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 70;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 6148096), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      SumAccumulator<f32, AOTI_LANES> accumulator0;
-      MinAccumulator<f32, AOTI_LANES> accumulator1;
-      ArgAccumulator<f32, AOTI_LANES, false> accumulator2;
-      for (i64 i1 = 0; i1 < 3000; ++i1) {
-        const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
-        const auto stage0_t1 = -stage0_t0;
-        accumulator0.add(lanes, slot, stage0_t0);
-        accumulator1.add(lanes, slot, stage0_t0);
-        accumulator2.add(lanes, slot, stage0_t0, broadcast(lanes, i64(i1)));
-        store_strided(lanes, out0 + (3000 * i0 + i1), 3000, stage0_t1);
-      }
-      const auto stage1_t0 = accumulator0.value();
-      const auto stage1_t1 = accumulator1.value();
-      const auto stage1_t2 = accumulator2.value();
-      store(lanes, out1 + i0, stage1_t0);
-      store(lanes, out2 + i0, stage1_t1);
-      store(lanes, out3 + i0, stage1_t2);
-    });
+  over<AOTI_LANES, 70>(0, 70, [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    SumAccumulator<f32, AOTI_LANES> accumulator0;
+    MinAccumulator<f32, AOTI_LANES> accumulator1;
+    ArgAccumulator<f32, AOTI_LANES, false> accumulator2;
+    for (i64 i1 = 0; i1 < 3000; ++i1) {
+      const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
+      const auto stage0_t1 = -stage0_t0;
+      accumulator0.add(lanes, slot, stage0_t0);
+      accumulator1.add(lanes, slot, stage0_t0);
+      accumulator2.add(lanes, slot, stage0_t0, broadcast(lanes, i64(i1)));
+      store_strided(lanes, out0 + (3000 * i0 + i1), 3000, stage0_t1);
+    }
+    const auto stage1_t0 = accumulator0.value();
+    const auto stage1_t1 = accumulator1.value();
+    const auto stage1_t2 = accumulator2.value();
+    store(lanes, out1 + i0, stage1_t0);
+    store(lanes, out2 + i0, stage1_t1);
+    store(lanes, out3 + i0, stage1_t2);
   });
 }
 
 static AOTI_NOINLINE void k_all(const Run &run, const f32 *in0, f32 *out0) {
   (void)run;
   SumAccumulator<f32, AOTI_LANES> accumulator0;
-  over_slots<AOTI_LANES>(0, 210000, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+  over_slots<AOTI_LANES, 210000>([&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
     (void)lanes, (void)slot;
     const auto stage0_t0 = load(lanes, in0 + i1);
     accumulator0.add(lanes, slot, stage0_t0);
@@ -151,27 +141,22 @@ static AOTI_NOINLINE void k_all(const Run &run, const f32 *in0, f32 *out0) {
 
 static AOTI_NOINLINE void k_any(const Run &run, const bool *in0, bool *out0) {
   (void)run;
-  parallel(run, 9, loop_grain(run, 16384, 302), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit;
-      (void)i0;
-      AnyAccumulator<AOTI_LANES> accumulator0;
-      over_slots<AOTI_LANES>(0, 300, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (300 * i0 + i1));
-        accumulator0.add(lanes, slot, stage0_t0);
-      });
-      const auto stage1_t0 = accumulator0.result();
-      store(Full<1>{}, out0 + i0, stage1_t0);
-    }
-  });
+  for (i64 i0 = 0; i0 < 9; ++i0) {
+    AnyAccumulator<AOTI_LANES> accumulator0;
+    over_slots<AOTI_LANES, 300>([&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (300 * i0 + i1));
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    const auto stage1_t0 = accumulator0.result();
+    store(Full<1>{}, out0 + i0, stage1_t0);
+  }
 }
 
 static AOTI_NOINLINE void k_every(const Run &run, const bool *in0, bool *out0) {
   (void)run;
   AllAccumulator<AOTI_LANES> accumulator0;
-  over_slots<AOTI_LANES>(0, 2700, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+  over_slots<AOTI_LANES, 2700>([&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
     (void)lanes, (void)slot;
     const auto stage0_t0 = load(lanes, in0 + i1);
     accumulator0.add(lanes, slot, stage0_t0);
@@ -182,54 +167,39 @@ static AOTI_NOINLINE void k_every(const Run &run, const bool *in0, bool *out0) {
 
 static AOTI_NOINLINE void k_picked(const Run &run, const i64 *in0, const f32 *in1, f32 *out0) {
   (void)run;
-  parallel(run, 50, loop_grain(run, 16384, 132), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit;
-      (void)i0;
-      over<AOTI_LANES>(0, 33, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(Full<1>{}, in0 + i0);
-        const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 20, 0);
-        const auto stage0_v1 = spread(lanes, stage0_t1);
-        const auto stage0_t2 = load(lanes, in1 + (i1 + lane(stage0_t1, 0) * (33)));
-        store(lanes, out0 + (33 * i0 + i1), stage0_t2);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 50; ++i0) {
+    over<AOTI_LANES, 33>(0, 33, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(Full<1>{}, in0 + i0);
+      const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 20, 0);
+      const auto stage0_v1 = spread(lanes, stage0_t1);
+      const auto stage0_t2 = load(lanes, in1 + (i1 + lane(stage0_t1, 0) * (33)));
+      store(lanes, out0 + (33 * i0 + i1), stage0_t2);
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_map(const Run &run, const f32 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 660;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      store(lanes, out0 + i1, stage0_t0);
-    });
+  over<AOTI_LANES, 660>(0, 660, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    store(lanes, out0 + i1, stage0_t0);
   });
 }
 
 static AOTI_NOINLINE void k_added(const Run &run, const f32 *in0, const i64 *in1, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 33;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 6400), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 50; ++i0) {
-      const auto stage0_t1 = load(Full<1>{}, in1 + i0);
-      const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 20, 0);
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (33 * i0 + i1));
-        const auto stage0_v2 = spread(lanes, stage0_t2);
-        store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (33)), load(lanes, out0 + (i1 + lane(stage0_t2, 0) * (33))) + stage0_t0);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 50; ++i0) {
+    const auto stage0_t1 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 20, 0);
+    over<AOTI_LANES, 33>(0, 33, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (33 * i0 + i1));
+      const auto stage0_v2 = spread(lanes, stage0_t2);
+      store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (33)), load(lanes, out0 + (i1 + lane(stage0_t2, 0) * (33))) + stage0_t0);
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_product(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
@@ -361,7 +331,7 @@ static AOTI_NOINLINE void k_planes(const Run &run, const f32 *in0, f32 *out0) {
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 i0 = unit;
       (void)i0;
-      over<AOTI_LANES>(0, 400, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 400>(0, 400, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load_strided(lanes, in0 + (i0 + 410 * i1), 410);
         const auto stage0_t1 = exp(stage0_t0);
@@ -378,7 +348,7 @@ static AOTI_NOINLINE void k_padded(const Run &run, const f32 *in0, f32 *out0) {
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 i0 = unit;
       (void)i0;
-      over<AOTI_LANES>(0, 1004, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 1004>(0, 1004, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load_between(lanes, in0 + (1000 * i0 + i1 - 2), -i1 + 2, -i1 + 1002, true, 7.0f);
         store(lanes, out0 + (1004 * i0 + i1), stage0_t0);
@@ -389,18 +359,13 @@ static AOTI_NOINLINE void k_padded(const Run &run, const f32 *in0, f32 *out0) {
 
 static AOTI_NOINLINE void k_sines(const Run &run, const f64 *in0, f64 *out0, f64 *out1) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 1200;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4096), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i2);
-      const auto stage0_t1 = sin(stage0_t0);
-      const auto stage0_t2 = erf(stage0_t0);
-      store(lanes, out0 + i2, stage0_t1);
-      store(lanes, out1 + i2, stage0_t2);
-    });
+  over<AOTI_LANES, 1200>(0, 1200, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i2);
+    const auto stage0_t1 = sin(stage0_t0);
+    const auto stage0_t2 = erf(stage0_t0);
+    store(lanes, out0 + i2, stage0_t1);
+    store(lanes, out1 + i2, stage0_t2);
   });
 }
 

@@ -18,7 +18,7 @@ static AOTI_NOINLINE void k_turned(const Run &run, const f32 *in0, f32 *out0, i6
       (void)i0;
       const i64 i1 = unit % (4);
       (void)i1;
-      over<AOTI_LANES>(0, 6, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+      over<AOTI_LANES, 6>(0, 6, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load_every<4>(lanes, in0 + (24 * i0 + i1 + 4 * i2));
         store(lanes, out0 + (24 * i0 + 6 * i1 + i2), stage0_t0);
@@ -89,20 +89,15 @@ static AOTI_NOINLINE void k_e(const Run &run, const f32 *in0, f32 *out0, f32 *ou
 
 static AOTI_NOINLINE void k_across(const Run &run, const f32 *in0, f32 *out0) {
   (void)run;
-  parallel(run, 24, loop_grain(run, 16384, 40), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 unit = begin; unit < end; ++unit) {
-      const i64 i0 = unit / (12);
-      (void)i0;
-      const i64 i1 = unit % (12);
-      (void)i1;
-      over<AOTI_LANES>(0, 20, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
+  for (i64 i0 = 0; i0 < 2; ++i0) {
+    for (i64 i1 = 0; i1 < 12; ++i1) {
+      over<AOTI_LANES, 20>(0, 20, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t0 = load_every<12>(lanes, in0 + (240 * i0 + i1 + 12 * i2));
         store(lanes, out0 + (240 * i0 + 20 * i1 + i2), stage0_t0);
       });
     }
-  });
+  }
 }
 
 static AOTI_NOINLINE void k_normal(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {

@@ -28,7 +28,7 @@ static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const i8 *in1, 
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (832), epilogue);
+    gemm_packed<1>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (25408), epilogue);
   });
 }
 
@@ -48,7 +48,7 @@ static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const i8 *in1, f
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<3>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (2688), epilogue);
+    gemm_packed<3>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (28288), epilogue);
   });
 }
 
@@ -68,7 +68,7 @@ static AOTI_NOINLINE void k_skinny(const Run &run, const f32 *in0, const bf16 *i
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, nullptr, epilogue);
+    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (12288), epilogue);
   });
 }
 
@@ -110,16 +110,11 @@ static AOTI_NOINLINE void k_plain(const Run &run, const bf16 *in0, const bf16 *i
 
 static AOTI_NOINLINE void k_we(const Run &run, const f8e4m3fn *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 6144;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 3072), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = stage0_t0;
-      store(lanes, out0 + i1, stage0_t1);
-    });
+  over<AOTI_LANES, 6144>(0, 6144, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    const auto stage0_t1 = stage0_t0;
+    store(lanes, out0 + i1, stage0_t1);
   });
 }
 
@@ -159,7 +154,7 @@ static AOTI_NOINLINE void k_units(const Run &run, const f16 *in0, const i8 *in1,
     (void)worker;
     const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;
     const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;
-    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (9984), epilogue);
+    gemm_packed<12>(m0, m1, p0, p1, n, k, a, b, run.scratch + worker * (34560), epilogue);
   });
 }
 
@@ -185,17 +180,12 @@ static AOTI_NOINLINE void k_rows(const Run &run, const bf16 *in0, const bf16 *in
 
 static AOTI_NOINLINE void k_wide(const Run &run, const f16 *in0, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 1680;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4096), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      const auto stage0_t1 = exp(stage0_t0);
-      const auto stage0_t2 = stage0_t1;
-      store(lanes, out0 + i1, stage0_t2);
-    });
+  over<AOTI_LANES, 1680>(0, 1680, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    const auto stage0_t1 = exp(stage0_t0);
+    const auto stage0_t2 = stage0_t1;
+    store(lanes, out0 + i1, stage0_t2);
   });
 }
 
@@ -260,10 +250,12 @@ extern "C" int64_t AOTI_LEVEL_NAME(aoti_narrow_scratch)(const int64_t *symbols, 
   (void)symbols, (void)threads;
   i64 bytes = 0;
   bytes = max_i64(bytes, threads * (832));
-  bytes = max_i64(bytes, threads * (2688));
   bytes = max_i64(bytes, threads * (5824));
-  bytes = max_i64(bytes, threads * (9984));
   bytes = max_i64(bytes, threads * (10496));
+  bytes = max_i64(bytes, threads * (12288));
   bytes = max_i64(bytes, threads * (25024));
+  bytes = max_i64(bytes, threads * (25408));
+  bytes = max_i64(bytes, threads * (28288));
+  bytes = max_i64(bytes, threads * (34560));
   return bytes;
 }

@@ -9,135 +9,95 @@ using namespace aoti;
 
 static AOTI_NOINLINE void k_map_map(const Run &run, const f64 *in0, f64 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 11200;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      store(lanes, out0 + i1, stage0_t0);
-    });
+  over<AOTI_LANES, 11200>(0, 11200, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    store(lanes, out0 + i1, stage0_t0);
   });
 }
 
 static AOTI_NOINLINE void k_sorted(const Run &run, const f32 *in0, const i64 *in1, f64 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 16;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 800000), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 5000; ++i0) {
-      const auto stage0_t2 = load(Full<1>{}, in1 + i0);
-      const auto stage0_t3 = wrap_index(Full<1>{}, run, stage0_t2, 700, 0);
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (16 * i0 + i1));
-        const auto stage0_t1 = cast<f64>(stage0_t0);
-        const auto stage0_v3 = spread(lanes, stage0_t3);
-        store(lanes, out0 + (i1 + lane(stage0_t3, 0) * (16)), load(lanes, out0 + (i1 + lane(stage0_t3, 0) * (16))) + stage0_t1);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 5000; ++i0) {
+    const auto stage0_t2 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t3 = wrap_index(Full<1>{}, run, stage0_t2, 700, 0);
+    over<AOTI_LANES, 16>(0, 16, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (16 * i0 + i1));
+      const auto stage0_t1 = cast<f64>(stage0_t0);
+      const auto stage0_v3 = spread(lanes, stage0_t3);
+      store(lanes, out0 + (i1 + lane(stage0_t3, 0) * (16)), load(lanes, out0 + (i1 + lane(stage0_t3, 0) * (16))) + stage0_t1);
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_map_map_2(const Run &run, const f32 *in0, f32 *out0, f32 *out1) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 11200;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      store(lanes, out0 + i1, stage0_t0);
-      store(lanes, out1 + i1, stage0_t0);
-    });
+  over<AOTI_LANES, 11200>(0, 11200, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    store(lanes, out0 + i1, stage0_t0);
+    store(lanes, out1 + i1, stage0_t0);
   });
 }
 
 static AOTI_NOINLINE void k_fixed(const Run &run, const f32 *in0, const i64 *in1, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 16;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 640000), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 5000; ++i0) {
-      const auto stage0_t1 = load(Full<1>{}, in1 + i0);
-      const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 700, 0);
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (16 * i0 + i1));
-        const auto stage0_v2 = spread(lanes, stage0_t2);
-        store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (16)), load(lanes, out0 + (i1 + lane(stage0_t2, 0) * (16))) + stage0_t0);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 5000; ++i0) {
+    const auto stage0_t1 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 700, 0);
+    over<AOTI_LANES, 16>(0, 16, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (16 * i0 + i1));
+      const auto stage0_v2 = spread(lanes, stage0_t2);
+      store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (16)), load(lanes, out0 + (i1 + lane(stage0_t2, 0) * (16))) + stage0_t0);
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_last(const Run &run, const f32 *in0, const i64 *in1, f32 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 16;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 640000), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 5000; ++i0) {
-      const auto stage0_t1 = load(Full<1>{}, in1 + i0);
-      const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 700, 0);
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (16 * i0 + i1));
-        const auto stage0_v2 = spread(lanes, stage0_t2);
-        store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (16)), stage0_t0);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 5000; ++i0) {
+    const auto stage0_t1 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 700, 0);
+    over<AOTI_LANES, 16>(0, 16, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (16 * i0 + i1));
+      const auto stage0_v2 = spread(lanes, stage0_t2);
+      store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (16)), stage0_t0);
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_map_map_4(const Run &run, const f16 *in0, f16 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 320;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      store(lanes, out0 + i1, stage0_t0);
-    });
+  over<AOTI_LANES, 320>(0, 320, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    store(lanes, out0 + i1, stage0_t0);
   });
 }
 
 static AOTI_NOINLINE void k_ranked(const Run &run, const f16 *in0, const i64 *in1, f16 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 8;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 7680), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 60; ++i0) {
-      const auto stage0_t1 = load(Full<1>{}, in1 + i0);
-      const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 40, 0);
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (8 * i0 + i1));
-        const auto stage0_v2 = spread(lanes, stage0_t2);
-        store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (8)), load(lanes, out0 + (i1 + lane(stage0_t2, 0) * (8))) * stage0_t0);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 60; ++i0) {
+    const auto stage0_t1 = load(Full<1>{}, in1 + i0);
+    const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 40, 0);
+    over<AOTI_LANES, 8>(0, 8, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (8 * i0 + i1));
+      const auto stage0_v2 = spread(lanes, stage0_t2);
+      store(lanes, out0 + (i1 + lane(stage0_t2, 0) * (8)), load(lanes, out0 + (i1 + lane(stage0_t2, 0) * (8))) * stage0_t0);
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_map_map_5(const Run &run, const i64 *in0, i64 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 40;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i0);
-      store(lanes, out0 + i0, stage0_t0);
-    });
+  over<AOTI_LANES, 40>(0, 40, [&](auto lanes, i64 i0, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i0);
+    store(lanes, out0 + i0, stage0_t0);
   });
 }
 
@@ -153,67 +113,47 @@ static AOTI_NOINLINE void k_bins(const Run &run, const i64 *in0, i64 *out0) {
 
 static AOTI_NOINLINE void k_map_map_6(const Run &run, const f64 *in0, f64 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 600;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      store(lanes, out0 + i1, stage0_t0);
-    });
+  over<AOTI_LANES, 600>(0, 600, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    store(lanes, out0 + i1, stage0_t0);
   });
 }
 
 static AOTI_NOINLINE void k_largest(const Run &run, const f64 *in0, const i64 *in1, f64 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 30;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 4224), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 33; ++i0) {
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (30 * i0 + i1));
-        const auto stage0_t1 = load(lanes, in1 + (30 * i0 + i1));
-        const auto stage0_t2 = wrap_index(lanes, run, stage0_t1, 20, 0);
-        scatter(lanes, out0, iota(lanes, i1) + stage0_t2 * i64(30), maximum(gather(lanes, out0, iota(lanes, i1) + stage0_t2 * i64(30)), stage0_t0));
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 33; ++i0) {
+    over<AOTI_LANES, 30>(0, 30, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (30 * i0 + i1));
+      const auto stage0_t1 = load(lanes, in1 + (30 * i0 + i1));
+      const auto stage0_t2 = wrap_index(lanes, run, stage0_t1, 20, 0);
+      scatter(lanes, out0, iota(lanes, i1) + stage0_t2 * i64(30), maximum(gather(lanes, out0, iota(lanes, i1) + stage0_t2 * i64(30)), stage0_t0));
+    });
+  }
 }
 
 static AOTI_NOINLINE void k_map_map_7(const Run &run, const i32 *in0, i32 *out0) {
   (void)run;
-  constexpr i64 chunk = 1024;
-  const i64 extent = 600;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 2048), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
-      store(lanes, out0 + i1, stage0_t0);
-    });
+  over<AOTI_LANES, 600>(0, 600, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
+    const auto stage0_t0 = load(lanes, in0 + i1);
+    store(lanes, out0 + i1, stage0_t0);
   });
 }
 
 static AOTI_NOINLINE void k_cellsum(const Run &run, const f64 *in0, const i64 *in1, i32 *out0) {
   (void)run;
-  constexpr i64 chunk = 32;
-  const i64 extent = 30;
-  parallel(run, ceil_div(extent, chunk), loop_grain(run, 16384, 5280), [&](i64 begin, i64 end, i64 worker) {
-    (void)worker;
-    for (i64 i0 = 0; i0 < 33; ++i0) {
-      over<AOTI_LANES>(begin * chunk, min_i64(end * chunk, extent), [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
-        (void)lanes, (void)slot;
-        const auto stage0_t0 = load(lanes, in0 + (30 * i0 + i1));
-        const auto stage0_t1 = cast<i32>(stage0_t0);
-        const auto stage0_t2 = load(lanes, in1 + (30 * i0 + i1));
-        const auto stage0_t3 = wrap_index(lanes, run, stage0_t2, 20, 0);
-        scatter(lanes, out0, iota(lanes, i1) + stage0_t3 * i64(30), gather(lanes, out0, iota(lanes, i1) + stage0_t3 * i64(30)) + stage0_t1);
-      });
-    }
-  });
+  for (i64 i0 = 0; i0 < 33; ++i0) {
+    over<AOTI_LANES, 30>(0, 30, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (30 * i0 + i1));
+      const auto stage0_t1 = cast<i32>(stage0_t0);
+      const auto stage0_t2 = load(lanes, in1 + (30 * i0 + i1));
+      const auto stage0_t3 = wrap_index(lanes, run, stage0_t2, 20, 0);
+      scatter(lanes, out0, iota(lanes, i1) + stage0_t3 * i64(30), gather(lanes, out0, iota(lanes, i1) + stage0_t3 * i64(30)) + stage0_t1);
+    });
+  }
 }
 
 extern "C" int32_t AOTI_LEVEL_NAME(aoti_scatters_run)(const Run &run) {

@@ -98,6 +98,7 @@ AOTI_CLUSTER_KERNEL(512, 8) k_most(Run run, const f32 *in0, f32 *__restrict__ ou
   begin_kernel();
   constexpr Team<512, 1, false, 8> team{};
   if (team.is_idle()) return;
+  team.gather();
   OwnRow<f32, 4, kOwnSteps<4, 16400, decltype(team)>> row0;
   const i32 units = 16;
   AOTI_UNROLL_TIMES(1)
@@ -155,6 +156,7 @@ AOTI_CLUSTER_KERNEL(512, 8) k_total(Run run, const f16 *in0, f32 *__restrict__ o
   begin_kernel();
   constexpr Team<512, 1, false, 8> team{};
   if (team.is_idle()) return;
+  team.gather();
   OwnRow<f16, 4, kOwnSteps<4, 16400, decltype(team)>> row0;
   const i32 units = 16;
   AOTI_UNROLL_TIMES(1)

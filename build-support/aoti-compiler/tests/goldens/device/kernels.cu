@@ -178,6 +178,7 @@ AOTI_CLUSTER_KERNEL(1024, 8) k_all(Run run, const f32 *in0, f32 *__restrict__ ou
   begin_kernel();
   constexpr Team<1024, 1, false, 8> team{};
   if (team.is_idle()) return;
+  team.gather();
   const i32 units = 1;
   AOTI_UNROLL_TIMES(1)
   for (i32 unit = i32(block_index() / 8); unit < units; unit += i32(block_count() / 8)) {

@@ -12,7 +12,8 @@ use crate::target::GpuTarget;
 pub(super) struct PieceTimes {
     rows: i64,
     columns: i64,
-    /// A piece of the depth, where few multiprocessors read and where all do: then the cache that they share sets the pace.
+    /// A piece of the depth, where few multiprocessors read and where all do: then the cache that they share sets the pace. Small tiles
+    /// wait for memory, as in a network each weight comes from there and few of their pieces are on their way.
     alone: i64,
     together: i64,
     /// The end of a tile, of one block and of several that add up what they have.
@@ -23,7 +24,7 @@ static PIECE_TIMES: [PieceTimes; 4] = [
     PieceTimes { rows: 128, columns: 256, alone: 450, together: 840, end: 5500, shared_end: 9500 },
     PieceTimes { rows: 128, columns: 128, alone: 300, together: 470, end: 2000, shared_end: 5500 },
     PieceTimes { rows: 128, columns: 64, alone: 230, together: 315, end: 2000, shared_end: 4500 },
-    PieceTimes { rows: 64, columns: 64, alone: 230, together: 230, end: 1000, shared_end: 2000 },
+    PieceTimes { rows: 64, columns: 64, alone: 400, together: 230, end: 1000, shared_end: 2000 },
 ];
 /// What each block more adds to that.
 const SHARER: i64 = 500;
