@@ -8,6 +8,29 @@ use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, LARGEST_SIZE, SymbolInfo, SymbolSource, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Interval};
 
+/// An integer of any sign that decides a size.
+#[derive(Clone)]
+pub(super) enum Amount {
+    /// An expression over sizes.
+    Known(Expr),
+    /// Read from data, as what of it is above zero and what is below: symbols are sizes, and one of these is zero.
+    Read { above: Expr, below: Expr },
+}
+
+impl Amount {
+    pub(super) fn zero() -> Amount {
+        Amount::Known(Expr::int(0))
+    }
+
+    /// The number.
+    pub(super) fn signed(&self) -> Expr {
+        match self {
+            Amount::Known(number) => number.clone(),
+            Amount::Read { above, below } => above - below,
+        }
+    }
+}
+
 impl Onnx<'_> {
     /// A tensor of integers from expressions over sizes.
     pub(super) fn vector(&mut self, sizes: &[Expr]) -> Result<ValueId, RuleError> {
@@ -52,19 +75,33 @@ impl Onnx<'_> {
     }
 
     /// The elements of a tensor of integers that may be negative.
-    pub(super) fn signed_sizes(&mut self, value: ValueId) -> Result<Vec<Expr>, RuleError> {
+    pub(super) fn amounts(&mut self, value: ValueId) -> Result<Vec<Amount>, RuleError> {
         if let Some(known) = self.known(value) {
-            return Ok(known);
+            return Ok(known.into_iter().map(Amount::Known).collect());
         }
         let [above, below] = self.signs(value)?;
         let (above, below) = (self.sizes(above)?, self.sizes(below)?);
-        Ok(above.iter().zip(&below).map(|(above, below)| above - below).collect())
+        Ok(above.into_iter().zip(below).map(|(above, below)| Amount::Read { above, below }).collect())
     }
 
     /// A number without axes that may be negative.
-    pub(super) fn signed_size(&mut self, value: ValueId) -> Result<Expr, RuleError> {
+    pub(super) fn amount(&mut self, value: ValueId) -> Result<Amount, RuleError> {
+        if let Some(known) = self.b.element(value) {
+            return Ok(Amount::Known(known));
+        }
         let [above, below] = self.signs(value)?;
-        Ok(&self.size_of(above)? - &self.size_of(below)?)
+        Ok(Amount::Read { above: self.size_of(above)?, below: self.size_of(below)? })
+    }
+
+    /// What of an amount is above zero and how far below zero it is, both as sizes.
+    pub(super) fn parts(&self, amount: &Amount) -> [Expr; 2] {
+        match amount {
+            Amount::Known(number) => {
+                let zero = Expr::int(0);
+                [number, &(&zero - number)].map(|part| self.b.larger(part, &zero))
+            }
+            Amount::Read { above, below } => [above.clone(), below.clone()],
+        }
     }
 
     /// What of integers is above zero, and what is below it: symbols are sizes.

@@ -1,6 +1,7 @@
 //! What lies around a tensor: a number, its edge, its mirror image, or itself again.
 
 use super::super::call::{Call, malformed};
+use super::super::sizes::Amount;
 use super::super::walk::Onnx;
 use super::axes::Axes;
 use super::{Rule, one, operators};
@@ -29,11 +30,9 @@ fn pad(cx: &mut Onnx, c: &Call) -> Rule {
         cx.required_shape(c.tensor(1)?, &[Expr::int(count)])?
     };
     let mode = c.text("mode", "constant")?;
-    // Amounts of the other modes are told from zero when the model is compiled, or are above it.
-    let may_cut = mode == "constant";
     let pairs = match axes {
         Axes::Known(axes) => {
-            let amounts = if may_cut { cx.signed_sizes(list)? } else { cx.sizes(list)? };
+            let amounts = cx.amounts(list)?;
             pairs(&amounts, &axes, rank)?
         }
         Axes::Data { count, .. } => {
@@ -45,9 +44,7 @@ fn pad(cx: &mut Onnx, c: &Call) -> Rule {
             let [before, behind] = [before?, behind?].map(|list| cx.for_each_axis(list, &axes, 0));
             let mut pairs = Vec::new();
             for (before, behind) in before?.into_iter().flatten().zip(behind?.into_iter().flatten()) {
-                let amount =
-                    |cx: &mut Onnx, value| if may_cut { cx.signed_size(value) } else { cx.size_of(value) };
-                pairs.push((amount(cx, before)?, amount(cx, behind)?));
+                pairs.push((cx.amount(before)?, cx.amount(behind)?));
             }
             pairs
         }
@@ -55,17 +52,18 @@ fn pad(cx: &mut Onnx, c: &Call) -> Rule {
     if mode == "constant" {
         let fill =
             if c.version < 11 { Some(cx.b.scalar(c.float("value", 0.0)?, dtype)) } else { c.opt_tensor(2)? };
+        let pairs: Vec<(Expr, Expr)> = pairs.iter().map(|(a, b)| (a.signed(), b.signed())).collect();
         return one(constant_pad(cx, x, &pairs, fill)?);
     }
     one(arranged_pad(cx, x, &pairs, mode)?)
 }
 
 /// Amounts before and behind each axis, of lists that have them for some.
-fn pairs(amounts: &[Expr], axes: &[usize], rank: usize) -> Result<Vec<(Expr, Expr)>, RuleError> {
+fn pairs(amounts: &[Amount], axes: &[usize], rank: usize) -> Result<Vec<(Amount, Amount)>, RuleError> {
     if amounts.len() != 2 * axes.len() {
         return Err(malformed(format!("{} amounts for {} axes", amounts.len(), axes.len())));
     }
-    let mut pairs = vec![(Expr::int(0), Expr::int(0)); rank];
+    let mut pairs = vec![(Amount::zero(), Amount::zero()); rank];
     for (position, axis) in axes.iter().enumerate() {
         pairs[*axis] = (amounts[position].clone(), amounts[position + axes.len()].clone());
     }
@@ -97,24 +95,32 @@ fn constant_pad(
 }
 
 /// What is around is taken from inside: the nearest element, a mirror image, or what comes around.
-fn arranged_pad(cx: &mut Onnx, x: ValueId, pairs: &[(Expr, Expr)], mode: &str) -> Result<ValueId, RuleError> {
+fn arranged_pad(
+    cx: &mut Onnx,
+    x: ValueId,
+    pairs: &[(Amount, Amount)],
+    mode: &str,
+) -> Result<ValueId, RuleError> {
     // Negative amounts take away first.
     let zero = Expr::int(0);
-    let cut: Vec<(Expr, Expr)> =
-        pairs.iter().map(|(a, b)| (cx.b.smaller(a, &zero), cx.b.smaller(b, &zero))).collect();
+    let (mut cut, mut added) = (Vec::new(), Vec::new());
+    for (before, behind) in pairs {
+        let ([before, off_front], [behind, off_end]) = (cx.parts(before), cx.parts(behind));
+        cut.push((&zero - &off_front, &zero - &off_end));
+        added.push((before, behind));
+    }
     let nothing = Scalar::Int(0).cast(cx.b.dtype(x));
     let x = if cut.iter().all(|(a, b)| a.is(0) && b.is(0)) { x } else { cx.b.pad(x, &cut, nothing)? };
     let own = cx.b.shape(x);
     let (mut shape, mut coords) = (Vec::new(), Vec::new());
     let ranges = cx.b.ranges().clone();
-    for (axis, ((before, behind), size)) in pairs.iter().zip(&own).enumerate() {
-        let (before, behind) = (cx.b.larger(before, &zero), cx.b.larger(behind, &zero));
-        shape.push(&(size + &before) + &behind);
+    for (axis, ((before, behind), size)) in added.iter().zip(&own).enumerate() {
+        shape.push(&(size + before) + behind);
         if before.is(0) && behind.is(0) {
             coords.push(Expr::axis(axis));
             continue;
         }
-        let at = &Expr::axis(axis) - &before;
+        let at = &Expr::axis(axis) - before;
         coords.push(match mode {
             "edge" => at.maximum_in(&zero, &ranges).minimum_in(&(size - 1), &ranges),
             "wrap" => at.modulo_in(size, &ranges),
@@ -122,7 +128,8 @@ fn arranged_pad(cx: &mut Onnx, x: ValueId, pairs: &[(Expr, Expr)], mode: &str) -
                 // A period goes there and back without its ends twice.
                 let period = (&(size - 1) * 2).maximum_in(&Expr::int(1), &ranges);
                 let along = at.modulo_in(&period, &ranges);
-                along.minimum_in(&(&period - &along), &ranges).minimum_in(&(size - 1), &ranges)
+                let back = (&period - &along).maximum_in(&zero, &ranges);
+                along.minimum_in(&back, &ranges).minimum_in(&(size - 1), &ranges)
             }
             other => return Err(malformed(format!("mode `{other}` is unknown"))),
         });
@@ -146,5 +153,10 @@ mod tests {
         assert_eq!(padded(&[1, -3], "constant"), [0.0, 1.0]);
         assert_eq!(padded(&[1, 2], "reflect"), [2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 2.0]);
         assert_eq!(padded(&[2, 0], "edge"), [1.0, 1.0, 1.0, 2.0, 3.0, 4.0]);
+        // What is left is what is mirrored, repeated or begun anew.
+        assert_eq!(padded(&[-1, 2], "reflect"), [2.0, 3.0, 4.0, 3.0, 2.0]);
+        assert_eq!(padded(&[-2, 2], "edge"), [3.0, 4.0, 4.0, 4.0]);
+        assert_eq!(padded(&[2, -1], "wrap"), [2.0, 3.0, 1.0, 2.0, 3.0]);
+        assert_eq!(padded(&[-1, -1], "reflect"), [2.0, 3.0]);
     }
 }

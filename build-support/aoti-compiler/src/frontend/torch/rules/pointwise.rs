@@ -299,22 +299,21 @@ fn ldexp(cx: &mut Context, a: &Args) -> Rule {
     let Operand::Tensor(exponent) = exponent else {
         return Err(RuleError::Malformed("the exponent is not a tensor".to_owned()));
     };
-    if cx.b.dtype(exponent).is_float() {
-        // The power of two is a tensor of its own, in the exponent's type.
+    let floats =
+        if let Operand::Tensor(x) = x { Some(x).filter(|x| cx.b.dtype(*x).is_float()) } else { None };
+    let Some(number) = floats.filter(|_| !cx.b.dtype(exponent).is_float()) else {
+        // The power of two is a tensor of its own, in the exponent's floating-point type.
         let power = cx.apply_float([exponent], |[e]| e.exp2())?;
         return Ok(cx.combine(BinaryOp::Mul, &x, &Operand::Tensor(power))?.into());
-    }
-    // Whole exponents move the point: the power may lie outside of the type where the result does not. Up to 2.14 PyTorch
-    // multiplied by a tensor of `f32`, whose type the result then has.
-    let Operand::Tensor(x) = x else {
-        return Err(RuleError::Malformed("the number is not a tensor".to_owned()));
     };
-    let own = if cx.b.dtype(x).is_float() { cx.b.dtype(x) } else { DType::F32 };
-    let dtype = a.output_meta(0).map_or(own, |meta| meta.dtype);
-    let scaled = cx.apply([x, exponent], DType::F64, |[x, e]| {
+    // Whole exponents of floating-point numbers move the point: the power may lie outside of the type where the result does not.
+    // Up to 2.14 PyTorch multiplied by a tensor of `f32`, whose type the result then has.
+    let dtype = a.output_meta(0).map_or(cx.b.dtype(number), |meta| meta.dtype);
+    let scaled = cx.apply([number, exponent], DType::F64, |[x, e]| {
         // Between the least and the largest number lie fewer powers; a third of that many is a number itself.
-        let part = (e.max(-2100.0).min(2100.0) / 3.0).trunc();
-        let rest = e.max(-2100.0).min(2100.0) - &part * 2.0;
+        let whole = e.max(-2100.0).min(2100.0);
+        let part = (&whole / 3.0).trunc();
+        let rest = &whole - &part * 2.0;
         x * part.exp2() * part.exp2() * rest.exp2()
     })?;
     Ok(cx.b.cast(scaled, dtype).into())
@@ -335,4 +334,37 @@ fn is_close(cx: &mut Context, a: &Args) -> Rule {
     let allowed = (&y * rtol).abs() + atol;
     let close = close.or(difference.is_finite().and(difference.le(allowed)));
     Ok(cx.formula(wide, &close)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::evaluated;
+    use crate::halves::F16;
+    use crate::interpret::Tensor;
+
+    fn ldexp(x: Tensor, ty: &str, result: &str, powers: &[i64]) -> Vec<f64> {
+        let n = powers.len();
+        let statements = format!(
+            "input %x: {ty}[{n}] input %e: i64[{n}]
+            %y: {result}[{n}] = aten.ldexp.Tensor(self = %x, other = %e) output %y"
+        );
+        let found = evaluated(&statements, &[x, Tensor::from_i64(&[n], powers)]).expect("it runs");
+        found[0].to_f64()
+    }
+
+    #[test]
+    fn whole_exponents_move_the_point_of_floating_point_numbers() {
+        let halves = || Tensor::from_f16(&[3], &[1.0, 1.0, -1.5].map(F16::from_f32));
+        let powers = [20, -30, 3];
+        assert_eq!(ldexp(halves(), "f16", "f16", &powers), [f64::INFINITY, 0.0, -12.0]);
+        // As programs of PyTorch before 2.15 state it.
+        assert_eq!(ldexp(halves(), "f16", "f32", &powers), [1_048_576.0, 2f64.powi(-30), -12.0]);
+        // The power is no number, the result is.
+        let singles = Tensor::from_f32(&[3], &[1e-30, 0.0, 1.0]);
+        let expected = [f64::from(1e-30f32) * 2f64.powi(150), 0.0, 0.0];
+        assert_eq!(ldexp(singles, "f32", "f32", &[150, 5000, -200]), expected);
+        // Whole numbers are multiplied by it.
+        let found = ldexp(Tensor::from_i64(&[2], &[0, 3]), "i64", "f32", &[200, 2]);
+        assert!(found[0].is_nan() && found[1] == 12.0, "{found:?}");
+    }
 }

@@ -111,7 +111,7 @@ impl Complex {
         }
     }
 
-    /// Quotient; the divisor is scaled first, so that its square neither overflows nor vanishes.
+    /// Quotient; the divisor is scaled first, so that its square neither overflows nor vanishes. By zero the parts are divided.
     pub(crate) fn over(&self, other: &Complex) -> Complex {
         let Some(d) = &other.im else { return self.divided(&other.re) };
         let c = &other.re;
@@ -121,7 +121,8 @@ impl Complex {
         let (a, b) = (&self.re, self.imaginary());
         let re = (a * &c_unit + &b * &d_unit) / &norm;
         let im = (&b * &c_unit - a * &d_unit) / &norm;
-        Complex::new(re, im)
+        let none = largest.equals(0.0);
+        Complex::new(none.select(a / &largest, re), none.select(&b / &largest, im))
     }
 
     pub(crate) fn magnitude(&self) -> Formula {
@@ -150,14 +151,13 @@ impl Complex {
         self.re.is_inf().and(self.imaginary().is_finite().not())
     }
 
-    /// The quotient of one and this, as PyTorch computes it: of nothing it is infinite, of an infinite part nothing.
+    /// The quotient of one and this, as PyTorch computes it: nothing, where one part is infinite.
     pub(crate) fn reciprocal(&self) -> Complex {
         let quotient = Complex::real(1.0).over(self);
         let (c, d) = (&self.re, self.imaginary());
         let one_is_far = c.is_inf().differs(d.is_inf());
         let nothing = one_is_far.and(c.is_nan().or(d.is_nan()).not());
-        let re = self.is_zero().select(f64::INFINITY, &quotient.re);
-        Complex::new(nothing.select(0.0, re), nothing.select(0.0, quotient.imaginary()))
+        Complex::new(nothing.select(0.0, &quotient.re), nothing.select(0.0, quotient.imaginary()))
     }
 
     pub(crate) fn log(&self) -> Complex {
@@ -202,7 +202,7 @@ impl Complex {
         let (a, b) = (&self.re, self.imaginary());
         let (sinh, cosh) = (a.unary(FloatUnary::Sinh), a.unary(FloatUnary::Cosh));
         let (far, on_axis) = (self.is_far_anyhow(), a.equals(0.0));
-        let re = far.or(on_axis.clone()).select(a, &sinh * cos(&b));
+        let re = far.select(&cosh, on_axis.select(a, &sinh * cos(&b)));
         let im = b.equals(0.0).select(&b, &cosh * b.sin());
         let even = on_axis.or(b.equals(0.0)).select(0.0, &sinh * b.sin());
         (Complex::new(re, im), Complex::new(far.select(&cosh, &cosh * cos(&b)), even))
