@@ -35,8 +35,9 @@ pub(super) fn short_step(step: &Expr) -> Option<i64> {
 /// A remainder by less than this is small too often for its lanes to be side by side.
 const SHORT_ROW: i64 = 64;
 
-/// The most lanes that a kernel has: where rows have as many elements, one of them begins anew among the lanes at most.
-const MOST_LANES: i64 = 16;
+/// The most lanes that a kernel has, of which others have a part: where rows have as many elements, one of them begins anew among
+/// the lanes at most.
+pub(in crate::codegen) const MOST_LANES: i64 = 16;
 
 /// Elements side by side up to where a row begins anew: how many lanes that takes, and how much further the others lie than if
 /// it went on.

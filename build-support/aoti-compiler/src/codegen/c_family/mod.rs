@@ -7,7 +7,7 @@
 pub(super) mod contraction;
 pub(super) mod expr;
 pub(super) mod function;
-mod lane_access;
+pub(super) mod lane_access;
 pub(super) mod operations;
 pub(super) mod rows;
 pub(super) mod terms;

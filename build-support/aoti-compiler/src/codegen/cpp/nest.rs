@@ -5,6 +5,7 @@ use super::threads::{is_never_shared, loop_grain, parallel};
 use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
+use crate::codegen::c_family::lane_access::MOST_LANES;
 use crate::codegen::c_family::operations::accumulator_type;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, read_later, type_name};
 use crate::kernels::mapping::{CpuMapping, Lanes, Split};
@@ -248,9 +249,6 @@ enum Part {
     /// The chunks, of so many elements, from `begin` to `end`.
     Chunks(i64),
 }
-
-/// Lanes of any vector are so many, or a part of it.
-const MOST_LANES: i64 = 64;
 
 /// A vector loop. Where it is known how many steps it has, and with which lanes they begin, it says so.
 fn over(axis: &Axis, part: Part, slots: bool, body: &str) -> String {
