@@ -287,12 +287,37 @@ impl<'a> Flow<'a> {
     fn steps_over(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
         self.both_offsets(one, other).into_iter().any(|mut offsets| {
             self.own.axes.iter().filter(|axis| !axis.extent.is(1)).all(|axis| {
-                let rests = self.at_one_position(&offsets, axis);
+                let rests = self.at_one_position(&offsets, axis).or_else(|| {
+                    let settled = self.settled([one, other], &offsets)?;
+                    self.at_one_position(&settled, axis)
+                });
                 rests.map(|rests| offsets = rests).is_some()
             })
         })
     }
+
+    /// What is left of two offsets without an inner loop of one of them, if they are only equal at one position of it: its step is
+    /// larger than what else there is then.
+    fn settled(&self, touches: [&Touch<'_>; 2], offsets: &[Offsets; 2]) -> Option<[Offsets; 2]> {
+        let inner = |own: usize| self.own.stages[touches[own].stage].axes.iter().map(move |axis| (own, axis));
+        inner(0).chain(inner(1)).find_map(|(own, axis)| {
+            let (step, rest) = offsets[own].without(axis).filter(|(step, _)| !step.is(0))?;
+            let positions = axis.extent.as_int().filter(|count| *count <= MOST_POSITIONS)?;
+            (0..positions).find_map(|position| {
+                let mut other = offsets[1 - own].clone();
+                other.direct = &other.direct - &(&step * position);
+                let (a, b) = (rest.bounds()?, other.bounds()?);
+                let is_short = |most: &Expr, least: &Expr| self.is_less(&(most - least), &step);
+                let is_only = is_short(&a.most, &b.least) && is_short(&b.most, &a.least);
+                let rests = if own == 0 { [rest.clone(), other] } else { [other, rest.clone()] };
+                is_only.then_some(rests)
+            })
+        })
+    }
 }
+
+/// Positions of an inner loop that are looked at one by one.
+const MOST_POSITIONS: i64 = 16;
 
 /// The offsets that an access may have.
 #[derive(Clone)]

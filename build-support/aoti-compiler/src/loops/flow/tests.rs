@@ -171,3 +171,27 @@ fn positions_read_nothing_that_others_write() {
     assert_eq!(findings(&together("i0, 0", "b1[i0, t1] by [t1: 1]")), wrong);
     assert_eq!(findings(&together("i0, 0", "add b1[i0, t1] by [t1: 1]")), wrong);
 }
+
+#[test]
+fn one_part_is_written_where_all_are_read() {
+    let findings = |at: &str| {
+        let program = parse(&format!(
+            r#"loops {{
+                symbol s0 "rows" in 0..inf from input 0 axis 0
+                buffer b0: f32[s0, 3] input 0
+                buffer b1: f32[7, 2, s0] output 0
+                buffer b2: f32[7, 2, s0] output 1
+                inputs [b0] outputs [b1, b2]
+                kernel "k" {{ for [i0 < 7, i1 < s0] {{
+                    stage [] {{ t0: f32 = load b0[i1, 0] store b1[] at [{at}] = t0 }}
+                    stage [i2 < 2] {{ t0: f32 = load b1[] at [i1 + s0*i2 + 2*s0*i0] store b2[i0, i2, i1] = t0 }}
+                }} }}
+            }}"#
+        ));
+        verify(&program.unwrap_or_else(|error| panic!("{error}")))
+    };
+    assert_eq!(findings("i1 + s0 + 2*s0*i0"), Vec::<String>::new());
+    assert_eq!(findings("i1 + 2*s0*i0"), Vec::<String>::new());
+    assert_ne!(findings("i1 + s0 - 1 + 2*s0*i0"), Vec::<String>::new());
+    assert_ne!(findings("i1 + s0*i0"), Vec::<String>::new());
+}
