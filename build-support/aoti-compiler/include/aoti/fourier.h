@@ -34,7 +34,7 @@ template <class T> AOTI_NOINLINE void multiply(Planes<T> x, Planes<const T> by, 
 template <class T, class From> AOTI_INLINE Complex<T, kWidth<T>> load_backwards(From from, i64 last) {
   constexpr int W = kWidth<T>;
   const Complex<T, W> x = from.load(Full<W>{}, last - (W - 1));
-  return {reversed(x.re, indices<W>{}), reversed(x.im, indices<W>{})};
+  return {detail::reversed(x.re, indices<W>{}), detail::reversed(x.im, indices<W>{})};
 }
 
 // The transform z of x[2 j] + i x[2 j + 1], of which x are n = 2 h numbers, to twice the first half of that of x:
