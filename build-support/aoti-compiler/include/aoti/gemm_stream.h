@@ -14,7 +14,8 @@ constexpr int kStreamHeld = AOTI_AVX512 || AOTI_AARCH64 ? 16 : 8;
 // Rows of B that are added at a time.
 template <int Rows> constexpr int kStreamDepth = Rows > kStreamHeld / 2 ? 1 : kStreamHeld / Rows > 8 ? 8 : kStreamHeld / Rows;
 
-// The same for the lanes at one place. Products with the rows of B are added up first: chains of the sums are that much shorter.
+// Adds the products with Depth rows of B to the sums of the columns that are in lanes. Those of one column are added up first:
+// chains of the sums are that much shorter.
 template <int Rows, int Depth, class L, class S, int W, class TB>
 AOTI_INLINE void stream_lanes(L lanes, const Vec<S, W> (&held)[Rows][Depth], const TB *b, i64 b_row, S *sums) {
   Vec<S, W> own[Rows];
@@ -27,7 +28,7 @@ AOTI_INLINE void stream_lanes(L lanes, const Vec<S, W> (&held)[Rows][Depth], con
     store(Full<W>{}, sum, load(Full<W>{}, sum) + own[r]);
   }
 }
-// Adds the products with Depth rows of B to the sums of all rows.
+// The same for all columns, with what A holds in registers.
 template <int Rows, int Depth, class S, class TA, class TB>
 AOTI_INLINE void stream_rows(Matrix<TA> a, const TB *b, i64 b_row, i64 columns, S *sums) {
   constexpr int W = kLanesOf<S>;
@@ -45,14 +46,13 @@ AOTI_INLINE void stream_rows(Matrix<TA> a, const TB *b, i64 b_row, i64 columns, 
 // Bytes that a call needs: sums of chains, and of all of them.
 template <int Rows, class S> constexpr i64 kStreamBytes = 2 * Rows * detail::kStreamColumns * i64(sizeof(S));
 
-// As `gemm_general`, of Rows rows or fewer, where B lies side by side along its columns.
+// As `gemm_general`, where B lies side by side along its columns: of a product of Rows rows, all of them, so that m1 = m0 + Rows.
 template <int Rows, class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_stream(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                              Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<TA>;
   constexpr int depth = detail::kStreamDepth<Rows>, W = kLanesOf<S>;
   constexpr i64 block = detail::kStreamColumns, all = Rows * block;
-  if (m1 - m0 != Rows) return;
   S *const sums = (S *)scratch, *const chains = sums + all;
   const i64 last = min_i64(p1 * kPanelOf<S>, n);
   for (i64 column = p0 * kPanelOf<S>; column < last; column += block) {

@@ -218,10 +218,15 @@ impl<'a> Flow<'a> {
     /// axis is larger than what else there is.
     fn at_one_position(&self, offsets: &[Offsets; 2], axis: &Axis) -> Option<[Offsets; 2]> {
         let ((step, one), (other_step, other)) = (offsets[0].without(axis)?, offsets[1].without(axis)?);
+        let is_only = step == other_step && self.are_nearer(&one, &other, &step)?;
+        is_only.then_some([one, other])
+    }
+
+    /// Whether two offsets always differ by less than a step.
+    fn are_nearer(&self, one: &Offsets, other: &Offsets, step: &Expr) -> Option<bool> {
         let (a, b) = (one.bounds()?, other.bounds()?);
-        let is_short = |most: &Expr, least: &Expr| self.is_less(&(most - least), &step);
-        let all = is_short(&a.most, &b.least) && is_short(&b.most, &a.least);
-        (step == other_step && all).then_some([one, other])
+        let is_short = |most: &Expr, least: &Expr| self.is_less(&(most - least), step);
+        Some(is_short(&a.most, &b.least) && is_short(&b.most, &a.least))
     }
 
     /// The offsets of two accesses, as they stand and with guarded coordinates as axes.
@@ -306,9 +311,7 @@ impl<'a> Flow<'a> {
             (0..positions).find_map(|position| {
                 let mut other = offsets[1 - own].clone();
                 other.direct = &other.direct - &(&step * position);
-                let (a, b) = (rest.bounds()?, other.bounds()?);
-                let is_short = |most: &Expr, least: &Expr| self.is_less(&(most - least), &step);
-                let is_only = is_short(&a.most, &b.least) && is_short(&b.most, &a.least);
+                let is_only = self.are_nearer(&rest, &other, &step)?;
                 let rests = if own == 0 { [rest.clone(), other] } else { [other, rest.clone()] };
                 is_only.then_some(rests)
             })

@@ -2,17 +2,13 @@
 
 use super::layout::{CHANNELS, keeps_channels};
 use crate::graph::{Graph, Node, OpClass, ValueId};
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 
 /// Spreads a layout through what stands between convolutions, until nothing changes: from operands to the results that are walked
-/// through as these are, and from results to such operands that are made by the same kind of operators.
-/// Where `alone`, all that reads such an operand has it: others would have to turn it.
+/// through as these are, and from results to such operands that are made by the same kind of operators. Where `alone`, all that
+/// reads such an operand has the layout: others would have to turn it.
 pub(super) fn spread(graph: &Graph, last: &mut SecondaryMap<ValueId, bool>, alone: bool) {
-    let (producers, readers) = (graph.producers(), readers(graph));
-    let is_made = |value: ValueId| {
-        let maker = producers[value.index()].map(|position| &graph.nodes[position]);
-        maker.is_some_and(|maker| maker.inputs.iter().any(|input| is_alike(graph, maker, *input, value)))
-    };
+    let readers = readers(graph);
     let mut changed = true;
     while std::mem::take(&mut changed) {
         for node in &graph.nodes {
@@ -22,22 +18,15 @@ pub(super) fn spread(graph: &Graph, last: &mut SecondaryMap<ValueId, bool>, alon
             }
         }
         for node in graph.nodes.iter().rev() {
-            let Some(output) = node.outputs.first().filter(|output| last[**output]) else { continue };
-            for input in &node.inputs {
-                let is_read_so = |last: &SecondaryMap<ValueId, bool>| {
-                    let reads_so = |reader: &&Node| {
-                        let result = reader.outputs.first().copied();
-                        result.is_some_and(|to| last[to] && is_alike(graph, reader, *input, to))
-                    };
-                    !alone || readers[*input].iter().all(reads_so)
-                };
-                if !last[*input]
-                    && is_alike(graph, node, *input, *output)
-                    && is_made(*input)
-                    && is_read_so(last)
-                {
-                    (last[*input], changed) = (true, true);
-                }
+            let Some(value) = node.outputs.first().copied().filter(|value| !last[*value]) else { continue };
+            let is_made = node.inputs.iter().any(|input| is_alike(graph, node, *input, value));
+            let reads_so = |reader: &&Node| {
+                reader.outputs.first().is_some_and(|to| last[*to] && is_alike(graph, reader, value, *to))
+            };
+            let mut own = readers[value].iter();
+            let is_read_so = own.clone().any(reads_so) && (!alone || own.all(reads_so));
+            if is_made && is_read_so {
+                (last[value], changed) = (true, true);
             }
         }
     }
