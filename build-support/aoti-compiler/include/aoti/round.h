@@ -279,9 +279,21 @@ template <class T, int W> AOTI_INLINE Vec<T, W> trunc_div(Vec<T, W> a, Vec<T, W>
     Vec<T, W> divisor = select(b == T(0), T(1), b);
     Vec<T, W> q = convert<T>(convert<f64>(a) / convert<f64>(divisor));
     return select(b == T(0), T(0), select(b == T(-1), -a, q));
-  } else
+  } else {
+#if AOTI_AVX512 && !AOTI_GPU
+    // The same with numbers that f64 holds with a bit to spare, as most are; wider ones one by one.
+    if constexpr (W > 1 && is_same<T, i64>) {
+      constexpr i64 limit = i64(1) << 52;
+      const auto is_wide = (a > limit) | (a < -limit) | (b > limit) | (b < -limit);
+      if (!any(is_wide)) {
+        const auto is_zero = b == T(0);
+        return select(is_zero, T(0), convert<T>(convert<f64>(a) / convert<f64>(select(is_zero, T(1), b))));
+      }
+    }
+#endif
     return lanewise(
         [](T x, T y) { return y == 0 ? T(0) : is_signed<T> && y == T(-1) ? T(0 - u64(x)) : T(x / y); }, a, b);
+  }
 }
 
 // The remainder of trunc_div, with the sign of `a`; an integer remainder by zero is 0.

@@ -191,12 +191,63 @@ AOTI_INLINE void sort_row(const T *in, T *out, i64 *index, char *scratch, i64 le
   }
 }
 
+// Rows that are sorted a lane each: up to so many elements and results, and elements times results.
+constexpr i64 kAcross = 64, kAcrossKept = 16, kAcrossSteps = 256;
+
+// Short rows, a lane each: each element is held against those that there are, from the last on. Those
+// that it comes before go on by one place, which of equal ones leaves the first before the others.
+template <bool Descending, class L, class T>
+AOTI_INLINE void sort_across(L lanes, const T *in, T *out, i64 *index, i64 length, i64 inner, i64 kept) {
+  constexpr int W = L::width;
+  using U = order_word<T>;
+  using I = signed_of<U>;
+  Vec<U, W> keys[kAcrossKept + 1];
+  Vec<I, W> places[kAcrossKept + 1];
+  for (i64 i = 0; i < length; ++i) {
+    const T *p = in + i * inner;
+    auto key = order_keys<Descending>(inner == 1 ? load_strided(lanes, p, length) : load(lanes, p));
+    auto place = splat<W>(I(i));
+    for (i64 j = min_i64(i, kept) - 1; j >= 0; --j) {
+      const auto is_before = key < keys[j];
+      keys[j + 1] = select(is_before, keys[j], key), places[j + 1] = select(is_before, places[j], place);
+      key = select(is_before, key, keys[j]), place = select(is_before, place, places[j]);
+    }
+    keys[0] = key, places[0] = place;
+  }
+  for (i64 i = 0; i < kept; ++i) {
+    const auto place = convert<i64>(places[i]);
+    const auto element = place * inner + iota(lanes, 0, inner == 1 ? length : 1);
+    const auto value = gather(lanes, in, element);
+    if (inner == 1)
+      store_strided(lanes, out + i, kept, value), store_strided(lanes, index + i, kept, place);
+    else
+      store(lanes, out + i * inner, value), store(lanes, index + i * inner, place);
+  }
+}
+
 // Stable sort: the first `kept` of each row.
 template <class T, bool Descending>
 AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner, i64 kept) {
   if constexpr (is_same<T, bool>)
     return sort_rows<u8, Descending>(run, (const u8 *)in, (u8 *)out, index, outer, length, inner, kept);
   else {
+    constexpr int W = AOTI_LANES;
+    // Rows whose elements are the same distance apart.
+    const i64 like = inner == 1 ? outer : inner;
+    if (length <= kAcross && kept <= kAcrossKept && length * kept <= kAcrossSteps && 2 * like >= W) {
+      parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64) {
+        for (i64 u = begin, next; u < end; u = next) {
+          const i64 row = u / like, first = row * like;
+          next = min_i64(end, first + like);
+          over<W>(u - first, next - first, [&](auto lanes, i64 column, auto) AOTI_LAMBDA {
+            const i64 from = inner == 1 ? column * length : row * length * inner + column;
+            const i64 to = inner == 1 ? column * kept : row * kept * inner + column;
+            sort_across<Descending>(lanes, in + from, out + to, index + to, length, inner, kept);
+          });
+        }
+      });
+      return;
+    }
     const i64 worker_bytes = (2 * length * i64(sizeof(SortItem<T>)) + 63) / 64 * 64;
     parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
       char *scratch = run.scratch + worker * worker_bytes;

@@ -86,12 +86,51 @@ template <int W, class T, int... I> AOTI_INLINE Vec<T, W> load_every_second(cons
   }
 }
 
-// Lane i of p + i * stride.
-template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Full<W> lanes, const T *p, i64 stride) {
-  if constexpr (has_gather<T, W>)
-    return gather_live(p, iota(lanes, 0, stride), active(lanes));
+// The registers that hold lanes i of p + Step * i, whole ones side by side. The last one ends with the last element that is
+// asked for.
+template <i64 Step, int W> struct Spread {
+  static constexpr int span = (W - 1) * int(Step) + 1;
+  static constexpr int registers = (span + W - 1) / W;
+  static constexpr int start(int number) { return number == registers - 1 ? span - W : number * W; }
+  static constexpr int of_lane(int lane) { return lane * int(Step) / W; }
+  static constexpr int place(int lane) { return lane * int(Step) - start(of_lane(lane)); }
+};
+// The lanes that are in registers First to Last - 1 of these, in their places; any others elsewhere. Two registers meet in
+// a shuffle, and their results in blends, which are cheaper and wait for each other less than a chain of shuffles.
+template <i64 Step, int First, int Last, int W, class T, int... I>
+AOTI_INLINE auto load_spread(const T *p, Indices<I...>) {
+  using S = Spread<Step, W>;
+  const auto at = [&](int number) AOTI_LAMBDA { return load_raw(Full<W>{}, p + S::start(number)).v; };
+  if constexpr (Last - First <= 2)
+    return shuffled<(S::of_lane(I) < First || S::of_lane(I) >= Last ? I
+                     : S::of_lane(I) == First                       ? S::place(I)
+                                                                    : W + S::place(I))...>(at(First), at(Last - 1));
+  else {
+    constexpr int middle = First + (Last - First + 2) / 4 * 2;
+    const auto low = load_spread<Step, First, middle, W>(p, indices<W>{});
+    const auto high = load_spread<Step, middle, Last, W>(p, indices<W>{});
+    return shuffled<(S::of_lane(I) < middle ? I : W + I)...>(low, high);
+  }
+}
+// Lane i of p + Step * i, by whole registers and shuffles.
+template <i64 Step, int W, class T> AOTI_INLINE Vec<T, W> load_spread(const T *p) {
+  if constexpr (shape_of<T, W> == kPair)
+    return {load_spread<Step, W / 2>(p), load_spread<Step, W / 2>(p + W / 2 * Step)};
   else
-    return fill<W, T>(lanes, [&](int i) { return p[i * stride]; });
+    return {load_spread<Step, 0, Spread<Step, W>::registers, W>(p, indices<W>{})};
+}
+
+// Whether that is faster than a load for each lane, which it is with up to half as many registers as they have lanes.
+template <i64 Step, class T, int W> constexpr bool is_spread_little() {
+  if constexpr (shape_of<T, W> == kPair)
+    return is_spread_little<Step, T, W / 2>();
+  else
+    return Step > 1 && Step <= W / 2;
+}
+
+// Lane i of p + i * stride. An instruction that gathers takes twice as long as a load for each lane.
+template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Full<W> lanes, const T *p, i64 stride) {
+  return fill<W, T>(lanes, [&](int i) { return p[i * stride]; });
 }
 // The lanes of one register in the other order.
 template <class T, int W, int... I> AOTI_INLINE Vec<T, W> reversed(Vec<T, W> a, Indices<I...>) {
@@ -147,6 +186,8 @@ template <i64 Step, class L, class T> AOTI_INLINE auto load_every(L lanes, const
         detail::load_every_second<W>((const detail::raw_of<T> *)p, indices<W>{}));
   else if constexpr (Step == -1 && W > 1 && is_same<L, Full<W>>)
     return detail::Element<T>::decode(detail::load_reversed<W>((const detail::raw_of<T> *)p));
+  else if constexpr (detail::is_spread_little<Step, detail::raw_of<T>, W>() && is_same<L, Full<W>>)
+    return detail::Element<T>::decode(detail::load_spread<Step, W>((const detail::raw_of<T> *)p));
   else
     return load_strided(lanes, p, Step);
 }

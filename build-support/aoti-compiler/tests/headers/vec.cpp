@@ -124,6 +124,29 @@ template <int W, class T> void integer_operations() {
   BINARY("to i64", cast<i64>(a), i64(a))
 }
 
+// Quotients of wide integers that are next to the next one, with as many bits as doubles hold exactly and one more.
+template <int W> void wide_quotients() {
+  const i64 divisors[] = {1, -1, 2, 3, -3, 7, 1000003, -67108865, (i64(1) << 51) - 1, 1 - (i64(1) << 52), 0};
+  const int lengths[] = {20, 51, 52, 53};
+  for (int bits : lengths)
+    for (i64 divisor : divisors) {
+      i64 a[W], b[W];
+      for (int i = 0; i < W; ++i) {
+        const i64 near = (i64(1) << bits) - i / 3 * (divisor / 2 + 1);
+        b[i] = divisor, a[i] = (divisor == 0 ? near : near / divisor * divisor) + i % 3 - 1;
+        if (i % 2) a[i] = -a[i];
+      }
+      const auto x = load(Full<W>{}, a), y = load(Full<W>{}, b);
+      const auto quotient = trunc_div(x, y), down = floor_div(x, y), rest = remainder(x, y);
+      for (int i = 0; i < W; ++i) {
+        const i64 q = b[i] == 0 ? 0 : a[i] / b[i], r = b[i] == 0 ? 0 : a[i] % b[i];
+        const bool is_between = r != 0 && (r < 0) != (b[i] < 0);
+        EXPECT(lane(quotient, i) == q && lane(down, i) == q - is_between && lane(rest, i) == (is_between ? r + b[i] : r),
+               "%lld / %lld = %lld", (long long)a[i], (long long)b[i], (long long)lane(quotient, i));
+      }
+    }
+}
+
 template <int W, class T> void float_to_integer() {
   T a[W];
   for (int i = 0; i < W; ++i) a[i] = T((i * 37 % 101) - 50) * T(1.7);
@@ -213,7 +236,8 @@ template <class T, int W> void windows() {
   mprotect(pages + page, size_t(page), PROT_NONE);
   T *end = (T *)(pages + page);
   for (int i = 1; i <= 4 * W; ++i) end[-i] = T(100 + i % 20);
-  window<1, T, W>(end), window<2, T, W>(end), window<3, T, W>(end);
+  window<1, T, W>(end), window<2, T, W>(end), window<3, T, W>(end), window<4, T, W>(end), window<7, T, W>(end);
+  window<8, T, W>(end), window<9, T, W>(end);
   munmap(pages, size_t(2 * page));
 }
 
@@ -263,6 +287,7 @@ template <int W> void width() {
 #ifdef THOROUGH
   common_operations<W, f64>(), common_operations<W, i8>(), common_operations<W, i16>(), common_operations<W, i32>();
   integer_operations<W, i16>(), integer_operations<W, i64>(), integer_operations<W, u8>();
+  wide_quotients<W>();
   all_memory<W, i8>(), all_memory<W, i16>(), all_memory<W, i32>(), all_memory<W, i64>(), all_memory<W, u8>();
   all_memory<W, bf16>();
 #endif

@@ -1,6 +1,6 @@
 //! Loops on a processor: threads, vector lanes and chunks, what is taken without a record first.
 
-use super::contiguous;
+use super::{contiguous, short_rows};
 use crate::cost::{Cost, CostModel, WorkKind};
 use crate::kernels::mapped::{Mapped, TYPICAL_EXTENT, with_grains};
 use crate::kernels::mapping::{Block, CpuMapping, Grain, Lanes, Split};
@@ -11,7 +11,7 @@ use crate::target::CpuTarget;
 use std::collections::BTreeSet;
 
 /// Elements that are so many apart share cache lines, or are in lines that come one after the other.
-const FEW_APART: i64 = 32;
+pub(super) const FEW_APART: i64 = 32;
 /// A vector axis shorter than this leaves most lanes empty.
 const FEW_ELEMENTS: i64 = 4;
 /// Columns of which one thread does all updates of a scatter, at least: what a few lines of the cache hold.
@@ -134,7 +134,7 @@ pub(crate) fn epilogue_cost(epilogue: &Stage, axes: &[Axis]) -> Cost {
 }
 
 /// Positions along axes, those that are not counted as typical ones.
-fn size_of(axes: &[Axis]) -> f64 {
+pub(super) fn size_of(axes: &[Axis]) -> f64 {
     axes.iter().map(|axis| axis.extent.as_int().map_or(TYPICAL_EXTENT, |extent| extent as f64)).product()
 }
 
@@ -217,7 +217,8 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
         |symbol: Symbol| nest.stages.iter().map(move |stage| contiguous(stage, symbol)).sum::<usize>();
     let few = |extent: &Expr| extent.as_int().is_some_and(|size| size < FEW_ELEMENTS);
     let inner_few = nest.stages.iter().filter_map(|stage| stage.axes.last()).all(|axis| few(&axis.extent));
-    if keeps_no_rows && (outer(last.symbol) > inner_score || (inner_few && !few(&last.extent))) {
+    let is_far_along = outer(last.symbol) > inner_score || (inner_few && !few(&last.extent));
+    if keeps_no_rows && (is_far_along || short_rows::suit_lanes_across(nest)) {
         Lanes::Outer
     } else {
         Lanes::Inner

@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod scatter;
+mod short_rows;
 pub(crate) mod simt;
 
 use super::launch::Launches;

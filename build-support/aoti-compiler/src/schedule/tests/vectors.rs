@@ -46,3 +46,25 @@ fn products_of_few_columns_whose_rows_lie_side_by_side_are_turned() {
     assert_eq!(columns("%3", 9), Some(9), "columns fill vectors");
     assert_eq!(columns("%2", 3), Some(3), "rows lie apart");
 }
+
+#[test]
+fn lanes_run_across_rows_that_are_short_for_what_reduces_them() {
+    let lanes = |columns: i64, reduced: &str, dtype: &str| {
+        let (program, mappings) = {
+            let graph = graph_of(&format!(
+                "input %0 \"x\": f32[500, {columns}]
+                %1: {dtype}[500] = {reduced} %0 axes [1]
+                output %1 \"y\""
+            ));
+            let outcome = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none());
+            (outcome.schedule.program, outcome.schedule.mappings)
+        };
+        let (id, _) = program.kernels.iter().next().expect("a kernel");
+        let Mapping::Cpu(own) = &mappings[id] else { panic!("of a processor") };
+        own.lanes
+    };
+    assert_eq!([2, 4, 12].map(|columns| lanes(columns, "max", "f32")), [Lanes::Outer; 3]);
+    assert_eq!(lanes(40, "max", "f32"), Lanes::Inner, "a row fills vectors");
+    assert_eq!([4, 12].map(|columns| lanes(columns, "sum", "f32")), [Lanes::Outer, Lanes::Inner]);
+    assert_eq!([4, 20].map(|columns| lanes(columns, "argmax", "i64")), [Lanes::Outer; 2]);
+}
