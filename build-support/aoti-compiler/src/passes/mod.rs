@@ -17,6 +17,7 @@ mod half_convolutions;
 mod hoist_scales;
 pub(crate) mod integer_extent;
 mod integer_products;
+mod merge_convolutions;
 mod merge_matmuls;
 mod narrow_lookups;
 mod narrow_weights;
@@ -50,6 +51,7 @@ pub use fold_constants::{fold_constants, fold_groups};
 pub use fourier_to_gemm::fourier_to_gemm;
 pub use gemv_weights::store_gemv_weights;
 pub use hoist_scales::hoist_scales;
+pub use merge_convolutions::merge_convolutions;
 pub use merge_matmuls::merge_matmuls;
 pub use narrow_lookups::narrow_lookups;
 pub use narrow_weights::{WeightsType, narrow_weights};
@@ -88,6 +90,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("simplify", simplify),
     ("dce", dce),
     ("fold_batch_norm", fold_batch_norm),
+    ("merge_convolutions", merge_convolutions),
     ("subpixel_conv", subpixel_conv),
     ("fold_constants", fold_constants),
     ("conv_as_gemm", conv_as_gemm),

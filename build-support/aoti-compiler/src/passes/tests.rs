@@ -9,7 +9,7 @@ const SIZE: i64 = 5;
 
 /// `after` is what the pass leaves of `before` once dead nodes are gone; both are bodies of graphs.
 #[track_caller]
-fn check(pass: Pass, before: &str, after: &str) {
+pub(super) fn check(pass: Pass, before: &str, after: &str) {
     let graph = |body: &str| parse(&format!("graph {{ {body} }}")).expect("the text parses");
     let (given, expected) = (graph(before), dce(graph(after)));
     verify(&given).expect("the graph is well formed");
