@@ -22,10 +22,18 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Channels side by side, of which a thread reads several at a time.
 const SIDE_BY_SIDE: i64 = 8;
-/// Products with an element of a convolution's input from which on GPUs read a copy of it with channels last.
+/// Products with an element of a convolution's input from which on GPUs read a copy of it with channels last: whatever the
+/// convolution, of numbers of four bytes where tiles of results are not mostly empty, and of halves. Gathered, elements are multiplied
+/// at a tenth of the rate of matrix units, which only take pieces of channels. Measured on an H200, as are the others.
 const REPAYS_A_COPY: i64 = 128;
-/// Products of a convolution from which the time of a kernel that copies its input is gained back.
+const REPAYS_A_FULL_TILE: i64 = 48;
+const REPAYS_A_COPY_OF_HALVES: i64 = 16;
+/// Output channels from which a tile of results is not mostly empty.
+const FULL_TILE: i64 = 16;
+/// Products of a convolution from which the time of a kernel that copies its input is gained back, and those of one result of
+/// halves: a thread waits for each element that it gathers.
 const REPAYS_A_KERNEL: i64 = 1 << 24;
+const REPAYS_A_LONG_SUM: i64 = 512;
 /// The axis of channels in a program.
 pub(super) const CHANNELS: usize = 1;
 
@@ -152,10 +160,19 @@ fn repays_a_copy(graph: &Graph, node: &Node, conv: &Conv, target: &Target) -> bo
     let taps: i64 = taps.iter().product();
     let products = taps * outputs / conv.groups.max(1) / steps.max(1);
     let all = layout_cost::volume(&graph.ty(node.inputs[0]).shape).saturating_mul(products);
+    let are_halves = graph.ty(node.inputs[0]).dtype.size() == 2;
+    let sum = weight[CHANNELS].as_int().map_or(0, |channels| channels.saturating_mul(taps));
+    let least = match () {
+        () if conv.groups > 1 => REPAYS_A_COPY,
+        () if are_halves => REPAYS_A_COPY_OF_HALVES,
+        () if outputs >= FULL_TILE => REPAYS_A_FULL_TILE,
+        () => REPAYS_A_COPY,
+    };
+    let is_long = are_halves && conv.groups == 1 && sum >= REPAYS_A_LONG_SUM;
     // Of one tap, the pixels of a channel are rows of a product already.
     taps > 1
-        && products >= REPAYS_A_COPY
-        && all >= REPAYS_A_KERNEL
+        && products >= least
+        && (all >= REPAYS_A_KERNEL || is_long)
         && has_wide_channels(graph, node.inputs[0])
 }
 
@@ -316,20 +333,25 @@ mod tests {
 
     #[test]
     fn gpus_copy_the_input_of_a_large_convolution_with_channels_last() {
-        let read = |channels: i64, pixels: i64, target: &Target| {
+        let of = |dtype: &str, [outputs, channels, pixels]: [i64; 3], target: &Target| {
             let text = format!(
                 "graph \"g\" {{
-                  const c0 \"w\": f32[64, {channels}, 3, 3] = splat 0.5
-                  input %x \"x\": f32[4, {channels}, {pixels}, {pixels}]
-                  %w: f32[64, {channels}, 3, 3] = constant c0
-                  %y: f32[4, 64, {pixels}, {pixels}] = conv %x, %w {SAME} groups 1
+                  const c0 \"w\": {dtype}[{outputs}, {channels}, 3, 3] = splat 0.5
+                  input %x \"x\": {dtype}[4, {channels}, {pixels}, {pixels}]
+                  %w: {dtype}[{outputs}, {channels}, 3, 3] = constant c0
+                  %y: {dtype}[4, {outputs}, {pixels}, {pixels}] = conv %x, %w {SAME} groups 1
                   output %y \"y\"
                 }}"
             );
             let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
             convolutions(&lower(&graph, target, &mut Decisions::default()))[0].0
         };
+        let read = |channels: i64, pixels: i64, target: &Target| of("f32", [64, channels, pixels], target);
         assert_eq!(read(32, 64, &gpu()), Channels::Last);
+        assert_eq!(of("f32", [8, 32, 128], &gpu()), Channels::First, "tiles would be mostly empty");
+        assert_eq!(of("f16", [8, 32, 128], &gpu()), Channels::Last, "units take pieces of channels alone");
+        assert_eq!(of("f16", [8, 64, 8], &gpu()), Channels::Last, "long sums of few results wait for memory");
+        assert_eq!(of("f16", [8, 32, 8], &gpu()), Channels::First);
         assert_eq!(read(3, 200, &gpu()), Channels::First, "a thread reads several channels at a time");
         assert_eq!(read(32, 8, &gpu()), Channels::First, "a kernel more costs more than it saves");
         assert_eq!(read(32, 64, &Target::cpu(&["x86-64-v3"])), Channels::First);

@@ -112,8 +112,32 @@ static void at_edges() {
   EDGES2(hypot);
 }
 
+// Quotients of indices by numbers that are known, whose factors are right for numbers of 31 bits, and by others.
+template <i32 D> static void divide(i32 x) {
+  const i64 want = x / i64(D) - (x % i64(D) < 0);
+  const Vec<i32, 2> of = splat<2, i32>(x);
+  report("floor_div_by", lane(floor_div_by<D>(of), 1) != want, x, 0);
+  report("remainder_by", lane(remainder_by<D>(of), 1) != x - want * D, x, 0);
+  report("trunc_div", lane(trunc_div(of, splat<2, i32>(D)), 1) != x / D, x, 0);
+  report("floor_div", lane(floor_div(of, splat<2, i32>(D)), 1) != want, x, 0);
+}
+static void divisions() {
+  const i64 middles[] = {0, 1 << 16, 1000000007, 2147483647, -65537, -2147483647};
+  for (i64 middle : middles)
+    for (i64 own = middle - 1000; own <= middle + 1000; ++own) {
+      if (own < -2147483647 - 1 || own > 2147483647) continue;
+      const i32 x = i32(own);
+      divide<1>(x), divide<2>(x), divide<3>(x), divide<7>(x), divide<64>(x), divide<641>(x), divide<99991>(x);
+      divide<(1 << 30)>(x), divide<1073741827>(x), divide<2147483646>(x), divide<2147483647>(x);
+    }
+  const Vec<i32, 2> least = splat<2, i32>(-2147483647 - 1), zero = splat<2, i32>(0);
+  report("by zero", lane(trunc_div(least, zero), 0) != 0 || lane(floor_div(least, zero), 0) != 0, 0, 0);
+  report("by -1", lane(trunc_div(least, splat<2, i32>(-1)), 0) != lane(least, 0), 0, 0);
+}
+
 int main() {
   at_edges();
+  divisions();
   WITHIN(exp, 1, uniform(-700, 700));
   WITHIN(exp2, 1.2, uniform(-1000, 1000));
   WITHIN(expm1, 2, uniform(-3, 3));

@@ -171,9 +171,12 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
     let contiguous = |stage: &Stage, axis: Symbol| {
         stage.accesses().filter(|access| !is_local(program, access) && is_along(access, axis)).count()
     };
+    // What is read or written once for a position, such as its several results, is no matter beside what is for each of its elements.
+    let long = |stage: &&Stage| !stage.axes.is_empty();
     let inner_score: usize =
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
-    let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
+    let outer_score: usize =
+        nest.stages.iter().filter(long).map(|stage| contiguous(stage, last.symbol)).sum();
     let along_columns = outer_score > inner_score;
     if along_columns
         && inner_score == 0
