@@ -58,9 +58,9 @@ fn along(nest: &Nest) -> f64 {
         vectors * stage.terms.len() as f64 * cycles::TERM
     };
     let reduced = nest.accumulators.iter().map(|accumulator| match accumulator.op {
-        op if op.is_arg() => cycles::POSITION_OF_LANE,
+        ReduceOp::ArgMax | ReduceOp::ArgMin => cycles::POSITION_OF_LANE,
         ReduceOp::Max | ReduceOp::Min => cycles::EXTREME_LANE,
-        _ => cycles::ADD_LANES,
+        ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Any | ReduceOp::All | ReduceOp::Xor => cycles::ADD_LANES,
     });
     nest.stages.iter().map(of_stage).chain(reduced).sum()
 }
