@@ -61,15 +61,9 @@ impl Walk<'_> {
             })?,
             How::Together(op) => {
                 let rule = real_rule(rule)?;
-                let mut part = |part: fn(Parts) -> ValueId| {
-                    let result = self.of_real(call, rule, &tensors, |_, z| Ok(part(z)))?;
-                    let Outputs::One(value) = result else {
-                        return Err(RuleError::unsupported("it is not supported for complex numbers"));
-                    };
-                    Ok(value)
-                };
-                let (re, im) = (part(|z| z.re)?, part(|z| z.im)?);
-                self.cx.binary(op, re, im)?.into()
+                let re = self.of_real(call, rule, &tensors, |_, z| Ok(z.re))?;
+                let im = self.of_real(call, rule, &tensors, |_, z| Ok(z.im))?;
+                self.together(op, re, im)?
             }
             How::Doubled => {
                 let rule = real_rule(rule)?;
@@ -123,7 +117,8 @@ impl Walk<'_> {
         Ok((part, window))
     }
 
-    /// Applies a rule to the real and to the imaginary parts.
+    /// Applies a rule to the real and to the imaginary parts. Real data has an imaginary part of zero: that of arguments
+    /// named, and `self` always, which `dtype` may make complex.
     fn by_parts(
         &mut self,
         call: &Call,
@@ -132,11 +127,19 @@ impl Walk<'_> {
         tensors: &IndexMap<String, ValueId>,
     ) -> Result<Outputs, RuleError> {
         let is_data = |name: &str| {
-            call.args.iter().any(|(own, arg)| data.contains(&own.as_str()) && arg.tensors().contains(&name))
+            call.args.iter().any(|(own, arg)| {
+                (own == "self" || data.contains(&own.as_str())) && arg.tensors().contains(&name)
+            })
         };
+        let first = tensor_names(call).first().map(|name| (*name).to_owned());
         let (mut re, mut im) = (IndexMap::new(), IndexMap::new());
         for (name, value) in tensors {
             let parts = if self.complex_tensor(name) {
+                // What is neither data nor lends its shape alone is multiplied by, say: parts do not stay apart.
+                let lends_shape = rule.kind == Kind::View;
+                if !(lends_shape || is_data(name) || first.as_ref() == Some(name) || is_listed(call, name)) {
+                    return Err(RuleError::unsupported(format!("complex `{name}`")));
+                }
                 self.cx.split(*value)?
             } else if is_data(name) {
                 Parts { re: *value, im: self.cx.b.full_like(0i64, *value) }
@@ -148,6 +151,9 @@ impl Walk<'_> {
         }
         let [re_call, im_call] = [0, 1].map(|part| of_numbers(call, data, part));
         let re = (rule.run)(&mut self.cx, &Args { call: &re_call, program: self.program, tensors: &re })?;
+        if !call.outputs.iter().flat_map(Output::tensors).any(|name| self.complex_tensor(name)) {
+            return Ok(re);
+        }
         let im = (rule.run)(&mut self.cx, &Args { call: &im_call, program: self.program, tensors: &im })?;
         self.joined(re, im)
     }
@@ -178,6 +184,22 @@ impl Walk<'_> {
                 let pairs = re.into_iter().zip(im);
                 let values: Result<Vec<_>, _> = pairs.map(|(re, im)| cx.join(Parts { re, im })).collect();
                 Ok(Outputs::List(values?))
+            }
+            _ => Err(RuleError::unsupported("it is not supported for complex numbers")),
+        }
+    }
+
+    /// A real number from those of both parts, and the means beside it, which stay complex.
+    fn together(&mut self, op: BinaryOp, re: Outputs, im: Outputs) -> Result<Outputs, RuleError> {
+        match (re, im) {
+            (Outputs::One(re), Outputs::One(im)) => Ok(self.cx.binary(op, re, im)?.into()),
+            (Outputs::Many(re), Outputs::Many(im)) => {
+                let ([Some(re), Some(re_mean)], [Some(im), Some(im_mean)]) = (&re[..], &im[..]) else {
+                    return Err(RuleError::unsupported("it is not supported for complex numbers"));
+                };
+                let both = self.cx.binary(op, *re, *im)?;
+                let mean = self.cx.join(Parts { re: *re_mean, im: *im_mean })?;
+                Ok(Outputs::Many(vec![Some(both), Some(mean)]))
             }
             _ => Err(RuleError::unsupported("it is not supported for complex numbers")),
         }
@@ -257,6 +279,11 @@ impl Walk<'_> {
         }
         (call, tensors, names)
     }
+}
+
+/// Whether a tensor is in the list that a call is about, as for `meshgrid`: the first argument.
+fn is_listed(call: &Call, name: &str) -> bool {
+    matches!(call.args.first(), Some((_, Arg::Tensors(list))) if list.iter().flatten().any(|own| own == name))
 }
 
 /// The call with a part of each number among the operands named.

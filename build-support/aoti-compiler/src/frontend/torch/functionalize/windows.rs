@@ -250,7 +250,10 @@ impl Walk<'_> {
         let stand_in = scratch.input("operand", ty, InputRole::User);
         let mut tensors = IndexMap::from([((*operand).to_owned(), stand_in)]);
         for other in others {
-            let ty = self.cx.b.ty(self.windows[*other].value).clone();
+            let mut ty = self.cx.b.ty(self.windows[*other].value).clone();
+            if self.program.tensors.get(*other).is_some_and(|meta| meta.is_complex) {
+                ty.shape.pop();
+            }
             tensors.insert((*other).to_owned(), scratch.input(other, ty, InputRole::User));
         }
         std::mem::swap(&mut self.cx.b, &mut scratch);

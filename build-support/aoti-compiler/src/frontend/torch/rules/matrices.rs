@@ -137,6 +137,7 @@ fn embed(cx: &mut Context, x: ValueId, offset: i64, axes: [i64; 2]) -> Result<Va
 /// Powers of each element, from 0 on, along an axis of their own.
 fn powers(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("x")?;
+    let x = cx.at_least_1d(x)?;
     let shape = powers_shape(cx, a, x)?;
     let last = shape.len() - 1;
     let dtype = cx.b.dtype(x);

@@ -73,6 +73,11 @@ pub(crate) fn differences(cx: &mut Context, x: ValueId, axis: usize) -> Result<V
 fn diff(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let axis = Context::axis(a.int_or("dim", -1)?, cx.b.rank(x))?;
+    let times = a.int_or("n", 1)?;
+    if times == 0 {
+        // PyTorch looks at neither end then.
+        return Ok(x.into());
+    }
     let mut parts = vec![x];
     if let Some(before) = a.opt_tensor("prepend")? {
         parts.insert(0, before);
@@ -83,7 +88,7 @@ fn diff(cx: &mut Context, a: &Args) -> Rule {
     let dtype = cx.result_type(&parts)?;
     let parts: Vec<ValueId> = parts.into_iter().map(|value| cx.b.cast(value, dtype)).collect();
     let mut result = cx.b.cat(&parts, axis)?;
-    for _ in 0..a.int_or("n", 1)? {
+    for _ in 0..times {
         result = differences(cx, result, axis)?;
     }
     Ok(result.into())

@@ -171,7 +171,7 @@ fn ignored_targets_cost_nothing() {
 }
 
 /// The findings of a program that cannot be compiled, as text.
-fn refused(statements: &str) -> Vec<String> {
+pub(crate) fn refused(statements: &str) -> Vec<String> {
     let program = parse(&format!("program {{ {statements} }}")).expect("the text parses");
     verify(&program).expect("it is well formed");
     let findings = functionalize(&program).expect_err("it is refused");
@@ -400,4 +400,20 @@ fn nothing_is_looked_up_in_a_source_that_no_true_element_takes() {
     assert_eq!(results(text, &none)[0].to_f64(), [1.0, 2.0, 3.0, 4.0]);
     let one = [x, Tensor::from_bool(&[2, 1], &[false, true]), Tensor::from_f32(&[1, 2], &[7.0, 8.0])];
     assert_eq!(results(text, &one)[0].to_f64(), [1.0, 2.0, 7.0, 8.0]);
+}
+
+#[test]
+fn differences_taken_no_times_leave_both_ends_out() {
+    let statements = "input %x: f32[2] input %p: f32[1]
+        %y: f32[2] = aten.diff.default(self = %x, n = 0, prepend = %p, append = %p) output %y";
+    let found = evaluated(statements, &[Tensor::from_f32(&[2], &[3.0, 4.0]), Tensor::from_f32(&[1], &[7.0])]);
+    assert_eq!(found.expect("it runs")[0].to_f64(), [3.0, 4.0]);
+}
+
+#[test]
+fn powers_of_a_single_number_are_a_row() {
+    let statements = "input %x: f32[] %y: f32[1, 3] = aten.linalg_vander.default(x = %x, N = 3) output %y";
+    let found = evaluated(statements, &[Tensor::from_f32(&[], &[2.0])]).expect("it runs");
+    assert_eq!(found[0].sizes(), [1, 3]);
+    assert_eq!(found[0].to_f64(), [1.0, 2.0, 4.0]);
 }

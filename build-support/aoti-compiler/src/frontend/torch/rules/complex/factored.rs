@@ -205,6 +205,7 @@ pub(crate) fn triangular_solve(cx: &mut Context, a: &Args) -> Rule {
 /// Powers of each element from 0 on.
 pub(crate) fn vander(cx: &mut Context, a: &Args) -> Rule {
     let x = cx.split(a.tensor("x")?)?;
+    let x = each(x, |part| cx.at_least_1d(part))?;
     let shape = super::super::matrices::powers_shape(cx, a, x.re)?;
     let last = shape.len() - 1;
     let is_first = cx.b.index(Expr::axis(last), &shape);

@@ -229,6 +229,12 @@ pub(crate) fn close(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.formula(dtype, &result)?.into())
 }
 
+/// Whether there is no imaginary part.
+pub(crate) fn is_real(cx: &mut Context, a: &Args) -> Rule {
+    let parts = cx.split(a.tensor("self")?)?;
+    Ok(cx.with_number(Relation::Eq, parts.im, 0i64)?.into())
+}
+
 /// The sum of products of the first one's conjugates with the second one.
 pub(crate) fn conjugate_product(cx: &mut Context, a: &Args, [left, right]: [&str; 2]) -> Rule {
     let dtype = a.part_type()?.compute();

@@ -5,7 +5,8 @@ use super::super::linalg::{orthogonal, tensorsolve};
 use super::How::{self, Affine, Doubled, Magnitude, Own, Parts as ByParts, Product, Together, Truth, Window};
 use super::functions::{
     close, compared, complex, conjugate_product, convert, direction, exponentials, filled, filled_with,
-    filling, identity, interpolated, kept, masked_fill, one, polar, power, real, sum, tanh, two, with_term,
+    filling, identity, interpolated, is_real, kept, masked_fill, one, polar, power, real, sum, tanh, two,
+    with_term,
 };
 use super::parts::Complex;
 use super::{Seen, elementary, factored, factors, ldl, ldl_solve, lu, matrices, products};
@@ -58,7 +59,7 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.copy.default", ByParts(&["src"])),
     ("aten.cumsum.default", ByParts(&[])),
     ("aten.diag_embed.default", ByParts(&[])),
-    ("aten.diff.default", ByParts(&[])),
+    ("aten.diff.default", ByParts(&["prepend", "append"])),
     ("aten.flip.default", ByParts(&[])),
     ("aten.gather.default", ByParts(&[])),
     ("aten.index.Tensor", ByParts(&[])),
@@ -74,6 +75,7 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.slice_scatter.default", ByParts(&["src"])),
     ("aten.sum.default", ByParts(&[])),
     ("aten.sum.dim_IntList", ByParts(&[])),
+    ("aten.sum_to_size.default", ByParts(&[])),
     ("aten.trace.default", ByParts(&[])),
     ("aten.tril.default", ByParts(&[])),
     ("aten.triu.default", ByParts(&[])),
@@ -88,7 +90,6 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.cartesian_prod.default", ByParts(&[])),
     ("aten.column_stack.default", ByParts(&["tensors"])),
     ("aten.cumulative_trapezoid.dx", ByParts(&[])),
-    ("aten.cumulative_trapezoid.x", ByParts(&["y"])),
     ("aten.diag.default", ByParts(&[])),
     ("aten.diagflat.default", ByParts(&[])),
     ("aten.diagonal_scatter.default", ByParts(&["src"])),
@@ -113,7 +114,7 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.take_along_dim.default", ByParts(&[])),
     ("aten.tile.default", ByParts(&[])),
     ("aten.trapezoid.dx", ByParts(&[])),
-    ("aten.trapezoid.x", ByParts(&["y"])),
+    ("aten.trapz.dx", ByParts(&[])),
     ("aten.vstack.default", ByParts(&["tensors"])),
     ("aten.where.Scalar", ByParts(&["self", "other"])),
     ("aten.where.ScalarOther", ByParts(&["self", "other"])),
@@ -144,6 +145,8 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     // Of both parts together.
     ("aten.var.*", Together(BinaryOp::Add)),
     ("aten.std.*", Together(BinaryOp::Float(FloatBinary::Hypot))),
+    ("aten.var_mean.*", Together(BinaryOp::Add)),
+    ("aten.std_mean.*", Together(BinaryOp::Float(FloatBinary::Hypot))),
     // Functions of a matrix, which the real one twice as large has too.
     ("aten.linalg_matrix_exp.default", Doubled),
     ("aten.linalg_matrix_power.default", Doubled),
@@ -166,6 +169,9 @@ pub(crate) const TABLE: &[(&str, How)] = &[
     ("aten.kron.default", Product),
     ("aten.linalg_multi_dot.default", Product),
     ("aten.chain_matmul.default", Product),
+    ("aten.trapezoid.x", Product),
+    ("aten.trapz.x", Product),
+    ("aten.cumulative_trapezoid.x", Product),
     // The same with a term that is added.
     ("aten.linear.default", Affine("bias")),
     ("aten.addmm.default", Affine("self")),
@@ -219,6 +225,8 @@ pub(crate) const TABLE: &[(&str, How)] = &[
         "aten.sigmoid.default",
         Own(|cx, a| one(cx, a, |z| Complex::real(1.0).plus(&z.negated().exp()).reciprocal())),
     ),
+    ("aten.silu.default", Own(|cx, a| one(cx, a, |z| z.over(&Complex::real(1.0).plus(&z.negated().exp()))))),
+    ("aten.isreal.default", Own(is_real)),
     ("aten.tan.default", Own(|cx, a| one(cx, a, elementary::tan))),
     ("aten.asin.default", Own(|cx, a| one(cx, a, elementary::asin))),
     ("aten.acos.default", Own(|cx, a| one(cx, a, elementary::acos))),
