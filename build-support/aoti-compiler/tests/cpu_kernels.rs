@@ -127,3 +127,24 @@ fn loops_are_printed_for_the_sizes_that_they_have() {
     let open = printed("s0");
     assert!(open.contains("over<AOTI_LANES>(begin * chunk, ") && open.contains("parallel("), "{open}");
 }
+
+/// What a kernel reads or writes across memory goes through blocks, so that each cache line is met once.
+#[test]
+fn rows_between_planes_are_turned_in_blocks() {
+    let printed = |text: &str| {
+        let options = Options::new("turned", LEVELS);
+        emit(Bytes::from(text.to_owned()), &options, Emit::Cpp).expect("the graph compiles")
+    };
+    let planes = "graph { input %x \"x\": f32[1, 24, 64, 64] input %r \"r\": f32[1, 64, 64, 24]
+         %t: f32[1, 64, 64, 24] = view %x [i0, i3, i1, i2] %s: f32[1, 64, 64] = sum %t axes [3]
+         %v: f32[1, 64, 64, 24] = view %s [i0, i1, i2] %y: f32[1, 64, 64, 24] = div %t, %v
+         %z: f32[1, 64, 64, 24] = add %y, %r output %z }";
+    let text = printed(planes);
+    assert!(text.contains("TurnedLoads<24> block0;") && !text.contains("load_strided"), "{text}");
+    let convolution = "graph { const c0: f32[48, 32, 1, 1] = random 1 const c1: f32[48, 1, 3, 3] = random 2
+         input %x \"x\": f32[1, 32, 64, 64] %w: f32[48, 32, 1, 1] = constant c0
+         %y: f32[1, 48, 64, 64] = conv %x, %w stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
+         %t: f32[1, 64, 64, 48] = view %y [i0, i3, i1, i2] %s: f32[1, 64, 64, 48] = tanh %t output %s }";
+    let text = printed(convolution);
+    assert!(!text.contains("store_strided"), "{text}");
+}

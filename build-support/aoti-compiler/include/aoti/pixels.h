@@ -255,6 +255,39 @@ AOTI_INLINE void pixel_columns(const PixelPlan &p, int rows, i64 columns, const 
   split_pixel_columns<Tiles>(p, rows, columns, x, weights, panel, tile);
 }
 
+// Pixels of a tile in whole blocks of a transposition.
+constexpr int kTurnedRows = int(round_up(kPixelRows, 4));
+static_assert(kPanel % 4 == 0, "channels are whole blocks too");
+
+// Hands the sums of a tile to the epilogue, from `channel` on, and from `pixel` on, that of the first row that is new.
+template <ChannelOrder Results, class S, class Epilogue>
+AOTI_INLINE void pixel_results(const PixelPlan &p, const S *tile, PixelTile of, i64 columns, i64 image, i64 channel, i64 pixel,
+                               Epilogue &&epilogue) {
+  if constexpr (Results == ChannelOrder::Last) {
+    for (int r = of.again; r < of.rows; ++r) {
+      for_each_vector(tile + r * kPixelColumns, columns, [&](i64 c, auto lanes, auto sums) __attribute__((always_inline)) {
+        epilogue(image, channel + c, pixel, lanes, sums);
+      });
+      if (++pixel == p.pixels) pixel = 0, ++image;
+    }
+  } else {
+    // Where channels are planes, a pixel's elements are far apart, often in lines of one set: each line is written once for all
+    // pixels of the tile.
+    alignas(64) S turned[kPixelColumns * kTurnedRows + kLanes];
+    for (i64 c = 0; c < columns; c += 4)
+      for (int r = 0; r < of.rows; r += 4)
+        transpose_block(tile + r * kPixelColumns + c, kPixelColumns, turned + c * kTurnedRows + r, kTurnedRows);
+    for (i64 r = of.again; r < of.rows;) {
+      const i64 count = min_i64(of.rows - r, p.pixels - pixel);
+      for (i64 c = 0; c < columns; ++c)
+        for_each_vector(turned + c * kTurnedRows + r, count, [&](i64 i, auto lanes, auto sums) __attribute__((always_inline)) {
+          epilogue(image, channel + c, pixel + i, lanes, sums);
+        });
+      r += count, pixel = 0, ++image;
+    }
+  }
+}
+
 // One row of pixels of the padded copy.
 template <ChannelOrder Order, bool Three>
 AOTI_INLINE void pad_pixel_row(const ConvShape &s, const PixelPlan &p, const f32 *x, f32 *to) {
@@ -325,8 +358,10 @@ AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
 
 // Units [u0, u1) of a convolution; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
 // may be null, where the input is read in place). The epilogue is called once per vector of results: epilogue(image,
-// channel, pixel, lanes, sums), channel that of lane 0; lanes are consecutive channels of one pixel.
-template <ConvOnce Once = ConvOnce::Larger, class Shape = PixelShape<>, class S, class Epilogue>
+// channel, pixel, lanes, sums), channel and pixel those of lane 0; lanes are consecutive channels of one pixel, or consecutive
+// pixels of one channel where Results says that channels are first.
+template <ConvOnce Once = ConvOnce::Larger, class Shape = PixelShape<>, ChannelOrder Results = ChannelOrder::Last, class S,
+          class Epilogue>
 AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const S *x, const S *weights,
                              const void *scratch, Epilogue &&epilogue) {
   using namespace detail;
@@ -339,7 +374,7 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
   const bool weights_outside = Once == ConvOnce::Larger
                                    ? p.runs * p.run * s.out_channels > p.stride[0]
                                    : Once == ConvOnce::Weights;
-  alignas(64) S tile[kPixelRows * kPixelColumns];
+  alignas(64) S tile[kTurnedRows * kPixelColumns];
   for (i64 u = u0; u < u1; ++u) {
     const i64 group = weights_outside ? u / p.pieces : u % p.groups;
     const i64 piece = weights_outside ? u % p.pieces : u / p.groups;
@@ -358,14 +393,7 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
       const S *from_pixel = of_line + (at - next.again) * p.step;
       const S *w = own_weights + first / kPanel * panel;
       pixel_columns<Tiles>(p, next.rows, last - first, from_pixel, w, panel, tile);
-      i64 of_image = image, of_pixel = pixel;
-      for (int r = next.again; r < next.rows; ++r) {
-        for_each_vector(tile + r * kPixelColumns, last - first, [&](i64 c, auto lanes, auto sums)
-                            __attribute__((always_inline)) {
-          epilogue(of_image, own * p.own_out + first + c, of_pixel, lanes, sums);
-        });
-        if (++of_pixel == p.pixels) of_pixel = 0, ++of_image;
-      }
+      pixel_results<Results>(p, tile, next, last - first, image, own * p.own_out + first, pixel, epilogue);
       at += next.rows - next.again, pixel += next.rows - next.again;
       for (; pixel >= p.pixels; pixel -= p.pixels) ++image;
     }

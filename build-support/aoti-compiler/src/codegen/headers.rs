@@ -128,6 +128,7 @@ headers![
     "tables.h",
     "tile.h",
     "transposed.h",
+    "turned.h",
     "vec.h",
     "winograd.h",
     "winograd_bytes.h",
@@ -135,7 +136,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 23] = [
+const OPTIONAL: [&str; 24] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -159,6 +160,7 @@ const OPTIONAL: [&str; 23] = [
     "nth_element.h",
     "scan.h",
     "extern.h",
+    "turned.h",
 ];
 
 /// A header that only some kernels need.

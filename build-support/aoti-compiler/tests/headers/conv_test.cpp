@@ -179,8 +179,8 @@ static void check_winograd_bytes() {
   check_winograd_bytes(1, 32, 16, 4, 5, true), check_winograd_bytes(1, 456, 3, 3, 2, true);
 }
 
-// With channels last in the output, and first or last in the input, of which this is known.
-template <class Known, ChannelOrder Order, i64 InChannels>
+// With vectors of channels or of pixels in the results, and channels first or last in the input, of which this is known.
+template <class Known, ChannelOrder Order, ChannelOrder Results, i64 InChannels>
 static void check_pixels_of(const ConvShape &s, const f32 *from, const f32 *packed, const f32 *x, const f32 *w) {
   const i64 pixels = volume(s.out);
   Guarded<char> scratch(conv_pixels_scratch_bytes(s, Order), true);
@@ -188,9 +188,10 @@ static void check_pixels_of(const ConvShape &s, const f32 *from, const f32 *pack
   split(conv_pixels_pad_units(s, Order),
         [&](i64 u0, i64 u1) { conv_pixels_pad<Order, InChannels>(s, u0, u1, from, scratch.data); });
   split(conv_pixels_units(s, Order), [&](i64 u0, i64 u1) {
-    conv_pixels<ConvOnce::Larger, Known>(
+    conv_pixels<ConvOnce::Larger, Known, Results>(
         s, Order, u0, u1, from, packed, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
-          c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+          const i64 apart = Results == ChannelOrder::First ? 1 : pixels;
+          c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, apart, v);
         });
   });
   compare(Order == ChannelOrder::First ? "pixels of channels" : "pixels", s, c, x, w);
@@ -220,8 +221,10 @@ template <class Known, i64 InChannels = 0> static void check_pixels(const ConvSh
   for (i64 g = 0; g < s.groups; ++g)
     pack_columns(k, own, packed.data + g * of_group,
                  [&](i64 i, i64 channel) { return w[(g * own + channel) * k + i % ic * taps + i / ic]; });
-  check_pixels_of<Known, ChannelOrder::First, InChannels>(s, x, packed.data, x, w);
-  check_pixels_of<Known, ChannelOrder::Last, InChannels>(s, last.data, packed.data, x, w);
+  constexpr ChannelOrder first = ChannelOrder::First, end = ChannelOrder::Last;
+  check_pixels_of<Known, first, end, InChannels>(s, x, packed.data, x, w);
+  check_pixels_of<Known, end, end, InChannels>(s, last.data, packed.data, x, w);
+  check_pixels_of<Known, end, first, InChannels>(s, last.data, packed.data, x, w);
 }
 
 // A convolution all of whose sizes are known.

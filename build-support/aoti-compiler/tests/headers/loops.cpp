@@ -1,6 +1,7 @@
-// Checks vector loops whose number of steps is known: they meet every step once, in order, with the lanes and in the slots that loops
+// Checks rows that are turned in blocks, and vector loops whose number of steps is known: they meet every step once, in order, with the lanes and in the slots that loops
 // have whose number is not, and nothing is compiled for lanes that no step has.
 #include "aoti/nest.h"
+#include "aoti/turned.h"
 
 #include "check.h"
 
@@ -53,9 +54,34 @@ template <i64 Count> void check() {
   });
 }
 
+// Rows [begin, end) of some are read from between planes of elements, and written there.
+template <i64 Count> void check_turned(i64 rows, i64 begin, i64 end) {
+  f32 *const from = new f32[Count * rows], *const to = new f32[Count * rows];
+  for (i64 i = 0; i < Count * rows; ++i) from[i] = f32(i), to[i] = -1;
+  {
+    TurnedLoads<Count> loads;
+    TurnedStores<Count> stores;
+    for (i64 row = begin; row < end; ++row) {
+      const f32 *own = loads.row(from + row, rows, end - row);
+      f32 *other = stores.row(to + row, rows, end - row);
+      for (i64 i = 0; i < Count; ++i) other[i] = own[i];
+    }
+  }
+  ++check_cases;
+  for (i64 i = 0; i < Count * rows; ++i) {
+    const bool is_written = i % rows >= begin && i % rows < end;
+    if (to[i] != (is_written ? f32(i) : -1)) CHECK_FAIL("row %lld of %lld is wrong", (long long)(i % rows), (long long)rows);
+  }
+  delete[] from, delete[] to;
+}
+template <i64 Count> void check_turned() {
+  check_turned<Count>(1, 0, 1), check_turned<Count>(16, 0, 16), check_turned<Count>(45, 0, 45), check_turned<Count>(40, 7, 30);
+}
+
 template <i64... Counts> void check_all() { (check<Counts>(), ...); }
 
 int main() {
   check_all<0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 300>();
+  check_turned<1>(), check_turned<3>(), check_turned<4>(), check_turned<24>(), check_turned<33>(), check_turned<254>();
   return check_end();
 }

@@ -10,6 +10,7 @@ pub(super) mod function;
 pub(super) mod lane_access;
 pub(super) mod operations;
 pub(super) mod rows;
+mod stores;
 pub(super) mod terms;
 pub(super) mod whole;
 

@@ -6,7 +6,7 @@
 use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
 use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped};
-use super::operations::{binary, cast, combined, unary};
+use super::operations::{binary, cast, unary};
 use super::whole::Whole;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
@@ -47,6 +47,8 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) positions: Option<&'a [Axis]>,
     /// Terms that later stages read.
     pub(in crate::codegen) read_later: Vec<TermId>,
+    /// Accesses that find their elements side by side in a row with a name.
+    pub(in crate::codegen) turned: &'a [(Access, String)],
 }
 
 /// Terms of a stage that later ones read.
@@ -324,6 +326,9 @@ impl Context<'_> {
                 format!("load_between(Full<1>{{}}, {element}, 0, 1, {}, {fill})", scalar_tests(guards))
             };
         };
+        if let Some(row) = self.turned_row(access, vector) {
+            return format!("load(lanes, {row})");
+        }
         let steady = access.indirect.iter().all(|(term, _)| !varying[*term]);
         if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
             let element = self.element(pointer, access);
@@ -366,7 +371,7 @@ impl Context<'_> {
     }
 
     /// The address of lane 0's element.
-    fn element(&self, pointer: &str, access: &Access) -> String {
+    pub(super) fn element(&self, pointer: &str, access: &Access) -> String {
         if self.is_own_row(access) {
             return format!("{pointer}.at(slot)");
         }
@@ -386,7 +391,7 @@ impl Context<'_> {
     }
 
     /// An address whose lanes lie side by side, marked where it is a multiple of their bytes.
-    fn whole(&self, access: &Access, vector: Symbol, element: String) -> String {
+    pub(super) fn whole(&self, access: &Access, vector: Symbol, element: String) -> String {
         // Compilers leave in memory what anything is said about its address.
         let is_plain = access.indirect.is_empty() && !self.is_own_row(access);
         let Some(whole) = self.whole.filter(|_| is_plain) else { return element };
@@ -400,7 +405,7 @@ impl Context<'_> {
     }
 
     /// An address, and how many elements all lanes are from there.
-    fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> (String, String) {
+    pub(super) fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> (String, String) {
         let pointer = self.parameters.buffer(access.buffer);
         let mut own = access.clone();
         let base = if self.positions.is_some() {
@@ -466,32 +471,5 @@ impl Context<'_> {
                 let _ = writeln!(target, "{line}");
             }
         }
-    }
-
-    fn store(&self, access: &Access, value: &str, combine: Combine, varying: &[bool]) -> String {
-        let pointer = self.parameters.buffer(access.buffer);
-        let dtype = self.parameters.dtype(access.buffer);
-        let Some(vector) = self.vector else {
-            let element = self.element(pointer, access);
-            let value = combined(combine, &format!("load(Full<1>{{}}, {element})"), value, dtype);
-            return format!("store(Full<1>{{}}, {element}, {value});");
-        };
-        let steady = access.indirect.iter().all(|(term, _)| !varying[*term]);
-        if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
-            let element = self.element(pointer, access);
-            return if step.is(1) {
-                let element = self.whole(access, vector, element);
-                let value = combined(combine, &format!("load(lanes, {element})"), value, dtype);
-                format!("store(lanes, {element}, {value});")
-            } else {
-                let step = scalar(&step);
-                let value =
-                    combined(combine, &format!("load_strided(lanes, {element}, {step})"), value, dtype);
-                format!("store_strided(lanes, {element}, {step}, {value});")
-            };
-        }
-        let (base, index) = self.lane_address(access, varying, vector);
-        let value = combined(combine, &format!("gather(lanes, {base}, {index})"), value, dtype);
-        format!("scatter(lanes, {base}, {index}, {value});")
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -
         width: "AOTI_LANES",
         positions: None,
         read_later: vec![],
+        turned: &[],
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)

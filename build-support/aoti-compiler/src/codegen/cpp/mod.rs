@@ -7,6 +7,7 @@ pub(crate) mod external;
 mod nest;
 mod rows;
 mod threads;
+mod turned;
 
 use super::c_family::function::Parameters;
 use super::c_family::operations::headers_of_terms;

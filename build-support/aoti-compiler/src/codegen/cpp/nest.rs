@@ -2,12 +2,14 @@
 
 use super::KernelText;
 use super::threads::{is_never_shared, loop_grain, parallel};
+use super::turned::Turned;
 use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::lane_access::MOST_LANES;
 use crate::codegen::c_family::operations::accumulator_type;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, read_later, type_name};
+use crate::codegen::headers::Header;
 use crate::kernels::mapping::{CpuMapping, Lanes, Split};
 use crate::kernels::{Scratch, row_bytes};
 use crate::loops::{Axis, Effect, Nest, Program, Stage};
@@ -22,9 +24,15 @@ pub(super) fn print(
     (mapping, scratch): (&CpuMapping, &Scratch),
     text: &mut KernelText,
 ) {
-    let printer = Printer { schedule, parameters, nest, mapping };
+    let mut printer = Printer { schedule, parameters, nest, mapping, turned: Turned::default() };
+    if let (Split::Axes(count), false) = (printer.split(), nest.serial) {
+        printer.turned = Turned::of(nest, mapping.lanes, &nest.axes[..count], parameters);
+    }
     text.weight = nest.stages.iter().map(|stage| stage.terms.len() + 2).sum();
     text.body = printer.function(scratch);
+    if !printer.turned.blocks.is_empty() {
+        text.headers.insert(Header::named("turned.h"));
+    }
 }
 
 struct Printer<'a> {
@@ -32,6 +40,8 @@ struct Printer<'a> {
     parameters: &'a Parameters<'a>,
     nest: &'a Nest,
     mapping: &'a CpuMapping,
+    /// Rows that units of work read or write in blocks.
+    turned: Turned,
 }
 
 impl Printer<'_> {
@@ -80,11 +90,9 @@ impl Printer<'_> {
             return self.in_order_over(axes, &self.position(None));
         };
         let extent = scalar(&vector.extent);
-        let printed = Stages { parameters: self.parameters, nest: self.nest, lanes: Lanes::Outer }.printed(
-            0,
-            &self.nest.stages[0],
-            Some(vector),
-        );
+        let Printer { parameters, nest, ref turned, .. } = *self;
+        let stages = Stages { parameters, nest, lanes: Lanes::Outer, turned };
+        let printed = stages.printed(0, &nest.stages[0], Some(vector));
         let row = |part: Part| {
             let lanes = over(vector, part, false, &(printed.body.clone() + &printed.effects));
             format!("{}{}{lanes}", printed.uniform, printed.stores)
@@ -120,9 +128,10 @@ impl Printer<'_> {
             None => inner.to_owned(),
             Some(axis) => over(axis, Part::All, false, inner),
         };
-        let own = format!("{}{body}", unit_axes(loops));
+        let own = format!("{}{}{body}", unit_axes(loops), self.turned.rows);
+        let blocks = &self.turned.blocks;
         let body = format!(
-            "{}{rows}for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n",
+            "{}{rows}{blocks}for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n",
             own_scratch(scratch),
             indent(&own, 1)
         );
@@ -142,8 +151,8 @@ impl Printer<'_> {
 
     /// All stages at one position of the outer loops.
     fn position(&self, vector_axis: Option<&Axis>) -> String {
-        let Printer { parameters, nest, mapping, .. } = *self;
-        Stages { parameters, nest, lanes: mapping.lanes }.position(vector_axis)
+        let Printer { parameters, nest, mapping, ref turned, .. } = *self;
+        Stages { parameters, nest, lanes: mapping.lanes, turned }.position(vector_axis)
     }
 }
 
@@ -161,7 +170,7 @@ pub(super) fn kept_rows(program: &Program, parameters: &Parameters) -> String {
 
 /// The stages of a row epilogue at one row.
 pub(super) fn row_epilogue(parameters: &Parameters, rows: &Nest) -> String {
-    Stages { parameters, nest: rows, lanes: Lanes::Inner }.position(None)
+    Stages { parameters, nest: rows, lanes: Lanes::Inner, turned: &Turned::default() }.position(None)
 }
 
 /// Stages while they are printed.
@@ -169,6 +178,7 @@ struct Stages<'a> {
     parameters: &'a Parameters<'a>,
     nest: &'a Nest,
     lanes: Lanes,
+    turned: &'a Turned,
 }
 
 impl Stages<'_> {
@@ -203,6 +213,7 @@ impl Stages<'_> {
             width: "AOTI_LANES",
             positions: Some(&self.nest.axes),
             read_later: read_later(&self.nest.stages, index),
+            turned: self.turned.stage(index),
         };
         context.print()
     }

@@ -33,6 +33,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, l
         width: "lanes.width",
         positions: None,
         read_later: vec![],
+        turned: &[],
     };
     let printed = context.print();
     format!("{}{}{}", printed.uniform, printed.body, printed.effects)

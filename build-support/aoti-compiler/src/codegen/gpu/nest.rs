@@ -277,6 +277,7 @@ impl Printer<'_> {
             width: "lanes.width",
             positions: Some(&self.nest.axes),
             read_later: read_later(&self.nest.stages, number),
+            turned: &[],
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: self.teams.rows == Rows::Registers,
             given: self.given.get(number),

@@ -164,6 +164,7 @@ impl Printer<'_> {
             positions: None,
             // What is combined is no plain store.
             read_later: (0..stage.terms.len()).collect(),
+            turned: &[],
             whole: Some(self.mapping.lanes).filter(|lanes| *lanes > 1).map(Whole::Always),
             has_own_rows: false,
             given: None,

@@ -23,8 +23,8 @@ use super::mapping::{Block, IndexWidth, Tile};
 use super::{Algorithm, Call, Candidate, Form, PackedOperand, Scratch, Selection, kind_of_weights, typical};
 use crate::cost::{Cost, WorkKind};
 use crate::dtype::DType;
-use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
-use crate::symbolic::Expr;
+use crate::loops::{Access, Channels, ConvShape, Convolution, Effect, Program, Storage};
+use crate::symbolic::{Expr, Symbol};
 use crate::target::templates::{MAX_TAPS, in_words};
 use crate::target::{GpuTarget, Target};
 
@@ -215,6 +215,25 @@ impl<'a> Site<'a> {
         self.shape.input_channels(self.conv)
     }
 
+    /// Whether the epilogue writes planes of channels: pixels that follow each other are neighbours in memory, and channels are not.
+    fn writes_planes(&self) -> bool {
+        let (channel, spatial) = (self.conv.channel().symbol, self.conv.spatial());
+        let mut stores = self.conv.epilogue.effects.iter().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access),
+            Effect::Accumulate { .. } => None,
+        });
+        let follows = |access: &Access| {
+            let mut apart = Expr::int(1);
+            spatial.iter().rev().all(|axis| {
+                let step = access.offset.affine_in(axis.symbol).map(|(step, _)| step);
+                let is_next = axis.extent.is(1) || step.as_ref() == Some(&apart);
+                apart = &apart * &axis.extent;
+                is_next
+            })
+        };
+        stores.all(|access| access.is_direct() && !is_along(access, channel) && follows(access))
+    }
+
     fn multiply_adds(&self) -> f64 {
         multiply_adds(&self.shape)
     }
@@ -298,6 +317,11 @@ fn size(value: i64) -> Option<usize> {
 
 fn fixed(expr: &Expr) -> Option<usize> {
     expr.as_int().and_then(size)
+}
+
+/// Whether neighbours along an axis are neighbours in memory.
+fn is_along(access: &Access, axis: Symbol) -> bool {
+    access.offset.affine_in(axis).is_some_and(|(step, _)| step.is(1))
 }
 
 /// Weights as the graph has them.

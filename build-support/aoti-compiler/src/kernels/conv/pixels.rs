@@ -18,7 +18,7 @@ use crate::target::templates::GROUP_CHANNELS;
 
 pub(crate) static PIXELS: Algorithm = Algorithm {
     word: "conv.pixels",
-    version: 5,
+    version: 6,
     description: "direct convolution, channels last",
     headers: |_| &["pixels.h"],
     code: kernels::Code::Convolution(Code {
@@ -50,12 +50,20 @@ const PIXEL_SLACK: i64 = constants::PIXEL_SLACK;
 pub(super) fn calls(site: &Site, block: Block, shape: ConvShape, [input, weights]: [Operand; 2]) -> Calls {
     let order = order(site.order());
     let own = [Operand::Name(order), BEGIN, END, input.clone(), weights, SHARED, EPILOGUE];
+    let call = Call::new("conv_pixels", [SHAPE].into_iter().chain(own));
+    let parameters = [once(block).into(), known(site, &shape).into()];
+    let (results, call) = match site.writes_planes() {
+        true => {
+            let first = self::order(Channels::First);
+            (Results::Pixels, call.with(parameters.into_iter().chain([first.into()])))
+        }
+        false => (Results::Channels, call.with(parameters)),
+    };
     Calls {
         before: Some(padded_copy(&shape, order, input)),
-        results: Results::Channels,
+        results,
         units: Call::new("conv_pixels_units", [SHAPE, Operand::Name(order)]),
-        call: Call::new("conv_pixels", [SHAPE].into_iter().chain(own))
-            .with([once(block).into(), known(site, &shape).into()]),
+        call,
         shape,
     }
 }

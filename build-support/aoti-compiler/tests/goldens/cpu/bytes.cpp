@@ -2,6 +2,7 @@
 #include "aoti/nest.h"
 #include "aoti/pixels.h"
 #include "aoti/depthwise_pixels.h"
+#include "aoti/turned.h"
 
 #define AOTI_JOIN_(a, b) a##_##b
 #define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)
@@ -13,14 +14,16 @@ static AOTI_NOINLINE void k_b(const Run &run, const f32 *in0, u8 *out0) {
   (void)run;
   parallel(run, 144, loop_grain(run, 16384, 280), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
+    TurnedLoads<40> block0;
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 i1 = unit;
       (void)i1;
+      auto *const turned0 = block0.row(in0 + (i1), 144, end - unit);
       over<AOTI_LANES, 40>(0, 40, [&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
         (void)lanes, (void)slot;
         const auto stage0_t1 = broadcast(Full<1>{}, 0.0f);
         const auto stage0_t3 = broadcast(Full<1>{}, 255.0f);
-        const auto stage0_t0 = load_strided(lanes, in0 + (i1 + 144 * i2), 144);
+        const auto stage0_t0 = load(lanes, turned0 + i2);
         const auto stage0_v1 = spread(lanes, stage0_t1);
         const auto stage0_t2 = maximum(stage0_t0, stage0_v1);
         const auto stage0_v3 = spread(lanes, stage0_t3);
@@ -81,12 +84,12 @@ static AOTI_NOINLINE void k_y(const Run &run, const u8 *in0, const i32 *in1, i32
   const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = cast<i32>(sum);
-    store_strided(lanes, out0 + (3456 * i0 + 144 * i1 + i2), 144, t0);
+    store(lanes, out0 + (3456 * i0 + 144 * i1 + i2), t0);
   };
   const i64 units = conv_pixels_units(shape, ChannelOrder::Last);
   parallel(run, units, grain_of(run, 65536, units, 138240), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    conv_pixels<ConvOnce::Larger, PixelShape<24, 144, false>>(shape, ChannelOrder::Last, begin, end, (const i32 *)in0, (const i32 *)in1, run.scratch, epilogue);
+    conv_pixels<ConvOnce::Larger, PixelShape<24, 144, false>, ChannelOrder::First>(shape, ChannelOrder::Last, begin, end, (const i32 *)in0, (const i32 *)in1, run.scratch, epilogue);
   });
 }
 
