@@ -42,7 +42,7 @@ template <class T> AOTI_INLINE void pack_operand(Matrix<T> b, i64 k, i64 n, f32 
 
 // Rows of A by the first n columns of packed panels of `height` rows, of which the first k count.
 template <class Epilogue>
-AOTI_INLINE void attention_product(i64 rows, i64 n, i64 k, i64 height, Matrix<f32> a, const f32 *packed, Epilogue &&epilogue) {
+AOTI_INLINE void attention_product(i64 rows, i64 n, i64 k, i64 height, Matrix<f32> a, const f32 *packed, Epilogue epilogue) {
   const auto sink = [&](i64 row, i64 count, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
     hand_over(row, count, column, width, sums, pitch, epilogue);
   };
@@ -105,7 +105,7 @@ AOTI_INLINE i64 attention_scratch_bytes(const AttentionShape &s) {
 // epilogue is called as by `gemm_packed`.
 template <bool Causal, int OfNothing, class Q, class K, class V, class Score, class Epilogue>
 AOTI_INLINE void attend(const AttentionShape &s, i64 q0, bool fresh, i64 reach, Matrix<Q> q, Matrix<K> k, Matrix<V> v,
-                        void *scratch, Score &&score, Epilogue &&epilogue) {
+                        void *scratch, Score score, Epilogue epilogue) {
   using namespace detail;
   const AttentionScratch place = attention_scratch(s);
   f32 *const keys = (f32 *)scratch, *const values = keys + place.values, *const scores = keys + place.scores;

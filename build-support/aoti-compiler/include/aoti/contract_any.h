@@ -51,7 +51,7 @@ template <int W, class Sum, class Sink> AOTI_INLINE void for_each_sum(const Sum 
 
 // Rows [m0, m1) of A * B, any strides. epilogue(row, column, lanes, sums), then row_epilogue(first, last).
 template <class Sum, int W, class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
-AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, Epilogue &&epilogue,
+AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, Epilogue epilogue,
                           const RowEpilogue &row_epilogue = {}) {
   alignas(64) Sum sums[detail::kRow + W];
   for (i64 c0 = 0; c0 < n; c0 += detail::kRow)
@@ -109,7 +109,7 @@ AOTI_NOINLINE void conv_row_channel(const ConvShape &s, const ConvRow &row, i64 
 
 // Units [u0, u1) of a convolution of any type; weights [OC][IC / groups][taps]. The epilogue is called as by `conv`.
 template <class Sum, int W, class T, class Epilogue>
-AOTI_INLINE void conv_any(const ConvShape &s, i64 u0, i64 u1, const T *x, const T *weights, Epilogue &&epilogue) {
+AOTI_INLINE void conv_any(const ConvShape &s, i64 u0, i64 u1, const T *x, const T *weights, Epilogue epilogue) {
   alignas(64) Sum sums[detail::kRow + W];
   i64 taps = s.kernel[0] * s.kernel[1] * s.kernel[2], ic = s.in_channels / s.groups;
   for (i64 u = u0; u < u1; ++u) {
@@ -159,7 +159,7 @@ AOTI_NOINLINE void transposed_row_channel(const ConvShape &s, const ConvRow &row
 // [IC][OC / groups][taps] as the model has them. The epilogue is called as by `conv`.
 template <class Sum, int W, class T, class Epilogue>
 AOTI_INLINE void conv_transposed_any(const ConvShape &s, i64 u0, i64 u1, const T *x, const T *weights,
-                                 Epilogue &&epilogue) {
+                                 Epilogue epilogue) {
   using namespace detail;
   i64 taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
   i64 ic = s.in_channels / s.groups, oc = s.out_channels / s.groups;

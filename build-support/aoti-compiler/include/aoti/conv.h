@@ -330,7 +330,7 @@ AOTI_INLINE i64 conv_units(const ConvShape &s) {
 // epilogue(image, channel, pixel, lanes, sums), pixel = (od * OH + oh) * OW + ow of lane 0; lanes are consecutive pixels.
 template <ConvOnce Once = ConvOnce::Larger, class Epilogue>
 AOTI_INLINE void conv(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f32 *weights, const void *scratch,
-                      Epilogue &&epilogue) {
+                      Epilogue epilogue) {
   using namespace detail;
   if (u0 >= u1) return;
   ConvPlan p = conv_plan(s);

@@ -152,7 +152,7 @@ AOTI_INLINE i64 conv_depthwise_units(const ConvShape &s) { return s.batch * s.ou
 // epilogue is called as by `conv`.
 template <class Epilogue>
 AOTI_INLINE void conv_depthwise(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f32 *weights,
-                                Epilogue &&epilogue) {
+                                Epilogue epilogue) {
   using namespace detail;
   if (u0 >= u1) return;
   alignas(64) f32 planes[kDepthwiseFloats + kDepthwiseSlack], tile[kDepthwiseFloats + kDepthwiseSlack];

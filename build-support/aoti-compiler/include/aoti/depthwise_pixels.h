@@ -183,7 +183,7 @@ AOTI_INLINE i64 conv_depthwise_pixels_units(const ConvShape &s) { return s.batch
 // epilogue is called as by `conv_pixels`.
 template <class T, class Epilogue>
 AOTI_INLINE void conv_depthwise_pixels(const ConvShape &s, i64 u0, i64 u1, const T *x, const f32 *weights,
-                                       Epilogue &&epilogue) {
+                                       Epilogue epilogue) {
   using namespace detail;
   const i64 channels = s.out_channels, panel = s.kernel[0] * s.kernel[1] * s.kernel[2] * kPanel;
   const i64 image_elements = s.in[0] * s.in[1] * s.in[2] * channels;

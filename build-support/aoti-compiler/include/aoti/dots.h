@@ -65,7 +65,7 @@ AOTI_INLINE void dot_block(i64 rows, i64 columns, i64 k, const TA *a, i64 a_row,
 
 // As `gemm_general`, where A lies side by side along its columns and B along its rows.
 template <class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
-AOTI_INLINE void gemm_dots(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *, Epilogue &&epilogue,
+AOTI_INLINE void gemm_dots(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *, Epilogue epilogue,
                            const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<TA>;
   constexpr i64 width = kPanelOf<S>, height = detail::kDotBlock;

@@ -411,7 +411,7 @@ AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Mat
 
 // Hands the sums of a tile to an epilogue, vector by vector.
 template <class S, class Epilogue>
-AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch, Epilogue &epilogue) {
+AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch, Epilogue epilogue) {
   for (i64 i = 0; i < rows; ++i)
     for_each_vector(sums + i * pitch, width, [&](i64 c, auto lanes, auto values)
                         __attribute__((always_inline)) { epilogue(row + i, column + c, lanes, values); });
@@ -456,7 +456,7 @@ template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n
 // row_epilogue(first, last). Tiles have at most Most rows, which changes no result.
 template <i64 Most = kGemmMost, class T, class W, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const W *packed,
-                             void *scratch, Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
+                             void *scratch, Epilogue epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<T>;
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
@@ -472,7 +472,7 @@ AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matri
 template <i64 Most = kGemmMost, i64 Columns = kGemmColumns, class TA, class TB, class Epilogue,
           class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
-                              Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
+                              Epilogue epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<TA>;
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);

@@ -47,7 +47,7 @@ template <class S = f32> AOTI_INLINE i64 gemm_blas_scratch_bytes(i64 m, i64 n, i
 
 // One tile of A * B. `scratch` and the epilogue are as of `gemm_general`.
 template <class Library, class S, class Epilogue>
-AOTI_INLINE void gemm_blas(i64 tile, i64 m, i64 n, i64 k, Matrix<S> a, Matrix<S> b, void *scratch, Epilogue &&epilogue) {
+AOTI_INLINE void gemm_blas(i64 tile, i64 m, i64 n, i64 k, Matrix<S> a, Matrix<S> b, void *scratch, Epilogue epilogue) {
   const i64 most_rows = detail::blas_rows(m), most_columns = detail::blas_columns<S>(n), across = ceil_div(n, most_columns);
   const i64 m0 = tile / across * most_rows, n0 = tile % across * most_columns;
   const i64 rows = min_i64(m - m0, most_rows), columns = min_i64(n - n0, most_columns);

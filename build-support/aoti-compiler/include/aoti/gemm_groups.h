@@ -287,7 +287,7 @@ AOTI_INLINE void grouped_panel(GroupForm form, i64 m, i64 rows, i64 panel, i64 n
 // As `gemm_packed`, of a product of `all` rows, for weights in groups; `scratch` as `packed_groups.rs` says.
 template <i64 Most = kGemmMost, class T, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_groups(i64 m0, i64 m1, i64 p0, i64 p1, i64 all, i64 n, i64 k, Matrix<T> a, const u8 *packed, void *scratch,
-                             Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
+                             Epilogue epilogue, const RowEpilogue &row_epilogue = {}) {
   const i32 *head = (const i32 *)packed;
   const detail::GroupForm form = {head[0], head[1], head[2], head[3], head[4]};
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {

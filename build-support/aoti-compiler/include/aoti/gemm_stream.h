@@ -49,7 +49,7 @@ template <int Rows, class S> constexpr i64 kStreamBytes = 2 * Rows * detail::kSt
 // As `gemm_general`, where B lies side by side along its columns: of a product of Rows rows, all of them, so that m1 = m0 + Rows.
 template <int Rows, class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_stream(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
-                             Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
+                             Epilogue epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<TA>;
   constexpr int depth = detail::kStreamDepth<Rows>, W = kLanesOf<S>;
   constexpr i64 block = detail::kStreamColumns, all = Rows * block;

@@ -126,7 +126,7 @@ AOTI_INLINE i64 gemm_general_units_scratch_bytes(i64 m, i64 n, i64 k) {
 // As `gemm_packed`. The planes of B are those of T: B is of that type, or was widened from it.
 template <class T, class W, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_packed_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a,
-                                   const W *packed, void *scratch, Epilogue &&epilogue,
+                                   const W *packed, void *scratch, Epilogue epilogue,
                                    const RowEpilogue &row_epilogue = {}) {
   // Once for both ways, so that epilogues are compiled once.
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) __attribute__((noinline)) {
@@ -144,7 +144,7 @@ AOTI_INLINE void gemm_packed_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0,
 // As `gemm_general`, for A and B of one type.
 template <class T, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_general_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a,
-                                    Matrix<T> b, void *scratch, Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
+                                    Matrix<T> b, void *scratch, Epilogue epilogue, const RowEpilogue &row_epilogue = {}) {
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) __attribute__((noinline)) {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };

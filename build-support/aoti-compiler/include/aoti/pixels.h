@@ -363,7 +363,7 @@ AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
 template <ConvOnce Once = ConvOnce::Larger, class Shape = PixelShape<>, ChannelOrder Results = ChannelOrder::Last, class S,
           class Epilogue>
 AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const S *x, const S *weights,
-                             const void *scratch, Epilogue &&epilogue) {
+                             const void *scratch, Epilogue epilogue) {
   using namespace detail;
   using Tiles = TilesOf<Shape::channels, Shape::line>;
   if (u0 >= u1) return;

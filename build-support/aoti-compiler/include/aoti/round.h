@@ -270,6 +270,40 @@ template <class T, int W> AOTI_INLINE Vec<T, W> trunc(Vec<T, W> a) { return deta
 // To nearest, ties to even, as torch.round.
 template <class T, int W> AOTI_INLINE Vec<T, W> round(Vec<T, W> a) { return detail::round_to<detail::kNearest>(a); }
 
+namespace detail {
+#if AOTI_AVX512
+// The nearest integers, ties to even; the least number for NaN and for what 32 bits do not hold.
+AOTI_INLINE Vec<i32, 16> nearest_integers(Vec<f32, 16> a) {
+  return {(Vec<i32, 16>::Register)__builtin_ia32_cvtps2dq512_mask(a.v, Vec<i32, 16>{}.v, u16(-1), 4)};
+}
+// As bytes; the largest one for numbers that bytes do not hold, as numbers without a sign.
+AOTI_INLINE Vec<u8, 16> saturated_bytes(Vec<i32, 16> a) {
+  typedef char Bytes __attribute__((vector_size(16)));
+  return {(Vec<u8, 16>::Register)__builtin_ia32_pmovusdb512_mask(a.v, Bytes{}, u16(-1))};
+}
+#elif AOTI_AVX2
+AOTI_INLINE Vec<i32, 8> nearest_integers(Vec<f32, 8> a) { return {(Vec<i32, 8>::Register)__builtin_ia32_cvtps2dq256(a.v)}; }
+#endif
+} // namespace detail
+
+// Numbers of one byte: a rounded to the nearest integer, ties to even, plus `zero`, an integer that bytes hold or nearly so, as
+// far as bytes hold that. 0 for NaN.
+template <class To, int W> AOTI_INLINE Vec<To, W> quantised(Vec<f32, W> a, f32 zero) {
+  constexpr f32 lowest = Limits<To>::lowest, highest = Limits<To>::max;
+  if constexpr (shape_of<f32, W> == kPair)
+    return join(quantised<To>(a.lo, zero), quantised<To>(a.hi, zero));
+#if AOTI_AVX512
+  else if constexpr (W == 16 && is_same<To, u8>)
+    // What is too large for 32 bits, too, is large as a number without a sign.
+    return detail::saturated_bytes(detail::nearest_integers(larger(a, splat<W>(lowest - zero))) + i32(zero));
+#endif
+#if AOTI_AVX2
+  else if constexpr (W * sizeof(f32) == AOTI_VECTOR_BYTES)
+    if (zero == 0) return convert<To>(detail::nearest_integers(minimum(maximum(a, lowest), highest)));
+#endif
+  return cast<To>(minimum(maximum(round(a) + zero, lowest), highest));
+}
+
 // Quotients rounded towards zero. Integer division by zero gives 0; the most negative value divided by -1 wraps.
 template <class T, int W> AOTI_INLINE Vec<T, W> trunc_div(Vec<T, W> a, Vec<T, W> b) {
   if constexpr (is_float<T>)

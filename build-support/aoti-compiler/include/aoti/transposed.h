@@ -106,7 +106,7 @@ AOTI_INLINE i64 conv_transposed_units(const ConvShape &s) {
 }
 // Units [u0, u1) of the second step. The epilogue is called as by `conv`.
 template <class Epilogue>
-AOTI_INLINE void conv_transposed_gather(const ConvShape &s, i64 u0, i64 u1, const void *scratch, Epilogue &&epilogue) {
+AOTI_INLINE void conv_transposed_gather(const ConvShape &s, i64 u0, i64 u1, const void *scratch, Epilogue epilogue) {
   using namespace detail;
   i64 products = s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in[0] * s.in[1] * s.in[2];
   // With a stride beyond the row buffer a chunk has one output pixel of each phase.

@@ -174,7 +174,7 @@ AOTI_NOINLINE void winograd_planes(const f32 *sums, i64 step, i64 count, i64 wid
 // Tiles [first, first + count) of one row of tiles, channels last. Points of their sums are `step` numbers apart.
 template <class S, class Epilogue>
 AOTI_INLINE void winograd_tiles_out(const ConvShape &s, const WinogradPlan &p, i64 first, i64 count, i64 channel, i64 width,
-                                    const S *sums, i64 step, Epilogue &epilogue) {
+                                    const S *sums, i64 step, Epilogue epilogue) {
   alignas(64) S pixels[4 * kPixelColumns];
   const i64 row = first / p.columns, column = first % p.columns;
   for (i64 t = 0; t < count; ++t) {
@@ -193,7 +193,7 @@ AOTI_INLINE void winograd_tiles_out(const ConvShape &s, const WinogradPlan &p, i
 // The same with channels first: lanes are consecutive pixels of one channel.
 template <class Epilogue>
 AOTI_INLINE void winograd_planes_out(const ConvShape &s, const WinogradPlan &p, i64 first, i64 count, i64 channel, i64 width,
-                                     const f32 *sums, f32 *planes, Epilogue &epilogue) {
+                                     const f32 *sums, f32 *planes, Epilogue epilogue) {
   const i64 row = first / p.columns, w = first % p.columns * 2;
   winograd_planes(sums, kWinogradTiles * kPixelColumns, count, width, planes);
   for (i64 i = 0; i < 2 * width; ++i) {
@@ -226,7 +226,7 @@ AOTI_INLINE i64 conv_winograd_units(const ConvShape &s) {
 // epilogue is called as by `conv_pixels`, or where output channels are first (To), as by `conv`.
 template <ChannelOrder To, class Epilogue>
 AOTI_INLINE void conv_winograd(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x,
-                               const f32 *weights, const void *copy, void *scratch, Epilogue &&epilogue) {
+                               const f32 *weights, const void *copy, void *scratch, Epilogue epilogue) {
   using namespace detail;
   const WinogradPlan p = winograd_plan(s);
   const WinogradSource<f32> from = winograd_source(s, order, x, copy);

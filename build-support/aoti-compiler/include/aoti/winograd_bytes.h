@@ -108,7 +108,7 @@ AOTI_INLINE i64 conv_winograd_bytes_units(const ConvShape &s, const i32 *weights
 // `conv_pixels`, and Shape is what is known of words.
 template <class Shape = PixelShape<>, class Epilogue>
 AOTI_INLINE void conv_winograd_bytes(const ConvShape &s, i64 u0, i64 u1, const u8 *x, const i32 *weights, void *scratch,
-                                     Epilogue &&epilogue) {
+                                     Epilogue epilogue) {
   using namespace detail;
   if (*weights == kWordsThemselves)
     return conv_pixels<ConvOnce::Larger, Shape>(shape_in_words(s), ChannelOrder::Last, u0, u1, (const i32 *)x,

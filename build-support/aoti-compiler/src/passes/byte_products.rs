@@ -136,9 +136,13 @@ impl Left {
     }
 }
 
-/// The number that all elements are.
+/// The number that all elements are, however they are looked at.
 fn number(b: &Builder, value: ValueId) -> Option<i64> {
-    let Op::Full(number) = b.producer(value)?.op else { return None };
+    let node = b.producer(value)?;
+    if let Op::View(_) = node.op {
+        return number(b, node.inputs[0]);
+    }
+    let Op::Full(number) = node.op else { return None };
     Some(number.to_i64())
 }
 
@@ -334,6 +338,18 @@ mod tests {
             .replace("u8[3] = view %x [i0, 2]", "u8[6] = view %x [1, i0]")
             .replace("i32[3] =", "i32[6] =");
         assert_eq!(of_bytes(&of_columns.replace("view %g [i0]", "view %g [i1]"), &x), 0);
+    }
+
+    #[test]
+    fn a_number_for_zero_is_one_for_all_rows_however_it_is_looked_at() {
+        let text = "const c0: i8[6, 5] = random 1 input %x: u8[1, 300, 6] %q: i8[6, 5] = constant c0 %w: i32[6, 5] = cast %q
+             %i: i32[1, 300, 6] = cast %x %z: i32[1, 300, 6] = full 117 %c: i32[1, 300, 6] = sub %i, %z
+             %v: i32[300, 6] = view %c [0, i0, i1] %y: i32[300, 5] = matmul %v, %w output %y \"y\"";
+        assert_eq!(of_bytes(text, &bytes(DType::U8, &[1, 300, 6])), 1);
+        let graph = parse(&format!("graph {{ {text} }}")).expect("the text parses");
+        let result = products_of_bytes(graph, &Target::cpu(&["x86-64-v3"]));
+        let elements = |constant: &crate::graph::Constant| constant.sizes.iter().product::<i64>();
+        assert!(result.constants.values().all(|constant| elements(constant) <= 8 * 5));
     }
 
     #[test]

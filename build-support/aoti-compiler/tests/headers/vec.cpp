@@ -160,6 +160,27 @@ template <int W, class T> void float_to_integer() {
   }
 }
 
+// Bytes that are rounded, moved and limited, against the functions one by one.
+template <int W, class To> void quantised_bytes(f32 zero) {
+  const f32 inf = __builtin_inff();
+  const f32 numbers[] = {0.0f,   -0.0f,  0.5f,   1.5f,    2.5f,    -0.5f,   -1.5f,  0.49999997f, 254.5f, 255.5f, 127.5f, -128.5f,
+                         -129.f, 300.0f, -3e9f,  3e9f,    2147483648.0f,    -2147483648.0f, 1e30f, -1e30f, inf, -inf, __builtin_nanf(""), 77.3f};
+  constexpr int count = sizeof numbers / sizeof numbers[0];
+  for (int first = 0; first < count; ++first) {
+    f32 a[W];
+    for (int i = 0; i < W; ++i) a[i] = numbers[(first + i) % count];
+    const auto got = quantised<To>(load(Full<W>{}, a), zero);
+    for (int i = 0; i < W; ++i) {
+      const f32 moved = std::nearbyint(a[i]) + zero;
+      const To wanted = a[i] != a[i]                  ? To(0)
+                        : moved < Limits<To>::lowest ? Limits<To>::lowest
+                        : moved > Limits<To>::max    ? Limits<To>::max
+                                                     : To(moved);
+      EXPECT(lane(got, i) == wanted, "quantised %g plus %g", double(a[i]), double(zero));
+    }
+  }
+}
+
 // Loads, stores and their strided and indexed forms with n of W lanes, between guard elements.
 template <int W, class T, class L> void memory(L lanes, int n) {
   constexpr int room = 4 * W + 8;
@@ -280,6 +301,7 @@ template <int W> void width() {
   float_operations<W, f32>(), float_operations<W, f64>();
   integer_operations<W, i8>(), integer_operations<W, i32>();
   float_to_integer<W, f32>(), float_to_integer<W, f64>();
+  quantised_bytes<W, u8>(0), quantised_bytes<W, u8>(37), quantised_bytes<W, i8>(0), quantised_bytes<W, i8>(-5);
   divisions<W>();
   windows<f32, W>(), windows<i8, W>(), windows<i64, W>();
   all_memory<W, f32>(), all_memory<W, f64>(), all_memory<W, bool>(), all_memory<W, f16>();

@@ -7,6 +7,7 @@ use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
 use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped};
 use super::operations::{binary, cast, unary};
+use super::quantised::Quantised;
 use super::whole::Whole;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
@@ -124,7 +125,7 @@ impl Context<'_> {
         let needed = self.needed();
         for id in (0..self.stage.terms.len()).filter(|id| needed[*id]) {
             if self.vector.is_some() && varying[id] {
-                for operand in self.stage.terms[id].term.operands() {
+                for operand in self.operands(id) {
                     self.spread(operand, &varying, &mut spread, &mut text);
                 }
                 let value = self.term(id, &varying, true);
@@ -143,44 +144,6 @@ impl Context<'_> {
         }
         text.effects = std::mem::replace(&mut text.body, terms);
         text
-    }
-
-    /// Which terms have a variable: all but those that are only rounded for a store, which rounds too.
-    fn needed(&self) -> Vec<bool> {
-        let stage = self.stage;
-        let mut needed = vec![true; stage.terms.len()];
-        for effect in &stage.effects {
-            if let Effect::Store { value, .. } = effect {
-                needed[*value] = self.stored(effect) == Some(*value);
-            }
-        }
-        let operands = stage.terms.iter().flat_map(|typed| typed.term.operands());
-        let by_effects = stage.effects.iter().flat_map(|effect| self.effect_operands(effect));
-        for id in operands.chain(by_effects).chain(self.read_later.iter().copied()) {
-            needed[id] = true;
-        }
-        needed
-    }
-
-    /// The term that a store is given: before it is rounded to the type of the memory, as stores round.
-    fn stored(&self, effect: &Effect) -> Option<TermId> {
-        let Effect::Store { access, value, combine } = effect else { return None };
-        let (rounded, dtype) = (&self.stage.terms[*value], self.parameters.dtype(access.buffer));
-        let Term::Cast(exact) = rounded.term else { return Some(*value) };
-        let is_rounded = dtype.is_float() && dtype.compute() != dtype && rounded.dtype == dtype;
-        let is_computed_alike = self.stage.terms[exact].dtype.compute() == dtype.compute();
-        let is_stored = is_rounded && is_computed_alike && *combine == Combine::Set;
-        Some(if is_stored { exact } else { *value })
-    }
-
-    fn effect_operands(&self, effect: &Effect) -> Vec<TermId> {
-        match effect {
-            Effect::Store { access, value, .. } => {
-                let value = self.stored(effect).unwrap_or(*value);
-                access.indirect.iter().map(|(term, _)| *term).chain([value]).collect()
-            }
-            Effect::Accumulate { value, .. } => vec![*value],
-        }
     }
 
     fn name(&self, id: TermId) -> String {
@@ -271,7 +234,13 @@ impl Context<'_> {
             Term::Unary(op, a) => unary(*op, &of(a), dtype_of(a)),
             Term::Binary(op, a, b) => binary(*op, &of(a), &of(b), dtype_of(a)),
             Term::Select(c, a, b) => format!("select({}, {}, {})", of(c), of(a), of(b)),
-            Term::Cast(a) => cast(&of(a), dtype_of(a), typed.dtype),
+            Term::Cast(a) => match Quantised::of(self.stage, id) {
+                Some(own) => {
+                    let (x, zero) = (of(&own.x), literal(Scalar::Float(own.zero), DType::F32));
+                    format!("quantised<{}>({x}, {zero})", type_name(typed.dtype))
+                }
+                None => cast(&of(a), dtype_of(a), typed.dtype),
+            },
             Term::Inside(guards) => self.inside(guards, in_lanes),
             Term::CheckIndex { index, size, wraps, site } => {
                 let function = if *wraps { "wrap_index" } else { "check_index" };

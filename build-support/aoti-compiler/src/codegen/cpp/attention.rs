@@ -30,7 +30,7 @@ pub(super) fn print(
     let lambda = |name: &str, axes: [Symbol; 2], body: &str| {
         let [row, column] = axes.map(symbol_name);
         format!(
-            "const auto {name} = [&](i64 {row}, i64 {column}, auto lanes, auto sum) AOTI_LAMBDA {{\n  (void){row}, (void){column}, (void)lanes;\n{}}};\n",
+            "const auto {name} = [=, &run](i64 {row}, i64 {column}, auto lanes, auto sum) AOTI_LAMBDA {{\n  (void){row}, (void){column}, (void)lanes;\n{}}};\n",
             indent(body, 1)
         )
     };

@@ -166,7 +166,7 @@ impl Product<'_> {
         };
         let operands = numbers(&(a + &b));
         format!(
-            "{operands}const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
+            "{operands}const auto epilogue = [=, &run](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
             symbol_name(row.symbol),
             symbol_name(column.symbol),
             unused(&[row.symbol, column.symbol]),

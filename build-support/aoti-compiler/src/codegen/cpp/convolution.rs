@@ -116,7 +116,7 @@ impl Printer<'_> {
         let positions: Vec<String> =
             positions.iter().map(|symbol| format!("i64 {}", symbol_name(*symbol))).collect();
         format!(
-            "const auto epilogue = [&]({}, auto lanes, auto sum) AOTI_LAMBDA {{\n{zero}{}}};\n",
+            "const auto epilogue = [=, &run]({}, auto lanes, auto sum) AOTI_LAMBDA {{\n{zero}{}}};\n",
             positions.join(", "),
             indent(&numbers(&epilogue(self.parameters, &self.stage, vector)), 1)
         )

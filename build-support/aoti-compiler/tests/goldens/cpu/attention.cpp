@@ -179,7 +179,7 @@ void k_groupedp(const Run &run, const f16 *in0, const f16 *in1, f32 *out0) {
       (void)i1;
       const Matrix<f16> a{in0 + (640 * i0 + 160 * i1), 32, 1};
       const Matrix<f16> b{in1 + (4256 * floor_div(i1, 2)), 1, 32};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t3 = broadcast(Full<1>{}, 0.176777f);
         const auto t5 = broadcast(Full<1>{}, -__builtin_inff());
@@ -209,7 +209,7 @@ void k_groupedy(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
       (void)i1;
       const Matrix<f16> a{in0 + (2660 * i0 + 665 * i1), 133, 1};
       const Matrix<f16> b{in1 + (6384 * i0 + 3192 * floor_div(i1, 2)), 24, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t0 = sum;
         store(lanes, out0 + (480 * i0 + 120 * i1 + 24 * i2 + i3), t0);
@@ -231,7 +231,7 @@ void k_decodep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
       (void)i1;
       const Matrix<f32> a{in0 + (256 * i0 + 64 * i1), 64, 1};
       const Matrix<f32> b{in1 + (76800 * i0 + 19200 * i1), 1, 64};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t2 = broadcast(Full<1>{}, 0.125f);
         const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
@@ -260,7 +260,7 @@ void k_fewp(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, f32 *out1
       (void)i1;
       const Matrix<f32> a{in0 + (216 * i0 + 108 * i1), 36, 1};
       const Matrix<f32> b{in1, 1, 36};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t2 = broadcast(Full<1>{}, 0.166667f);
         const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
@@ -321,7 +321,7 @@ void k_nanonep(const Run &run, const f32 *in0, const f32 *in1, const bool *in2, 
       (void)i1;
       const Matrix<f32> a{in0 + (256 * i0 + 64 * i1), 64, 1};
       const Matrix<f32> b{in1 + (76800 * i0 + 19200 * i1), 1, 64};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t2 = broadcast(Full<1>{}, 0.375f);
         const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
@@ -386,7 +386,7 @@ void k_decodey(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
       (void)i1;
       const Matrix<f16> a{in0 + (1200 * i0 + 300 * i1), 300, 1};
       const Matrix<f16> b{in1 + (38400 * i0 + 19200 * floor_div(i1, 2)), 64, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t0 = sum;
         store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
@@ -408,7 +408,7 @@ void k_fewy(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
       (void)i1;
       const Matrix<f32> a{in0 + (270 * i0 + 135 * i1), 45, 1};
       const Matrix<f32> b{in1 + (900 * i0), 20, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t0 = sum;
         store(lanes, out0 + (120 * i0 + 60 * i1 + 20 * i2 + i3), t0);
@@ -430,7 +430,7 @@ void k_nanoney(const Run &run, const f16 *in0, const f16 *in1, f16 *out0) {
       (void)i1;
       const Matrix<f16> a{in0 + (1200 * i0 + 300 * i1), 300, 1};
       const Matrix<f16> b{in1 + (76800 * i0 + 19200 * i1), 64, 1};
-      const auto epilogue = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3;
         const auto t0 = sum;
         store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
@@ -464,7 +464,7 @@ void k_causaly(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2
       const Matrix<bf16> q{in0 + (2240 * i0 + 1120 * i1), 16, 1};
       const Matrix<bf16> k{in1 + (2240 * i0 + 1120 * i1), 1, 16};
       const Matrix<bf16> v{in2 + (2240 * i0 + 1120 * i1), 16, 1};
-      const auto score = [&](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto score = [=, &run](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i4, (void)lanes;
         const auto t1 = broadcast(Full<1>{}, 0.25f);
         const auto t0 = sum;
@@ -472,7 +472,7 @@ void k_causaly(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2
         const auto t2 = t0 * v1;
         return t2;
       };
-      const auto result = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto result = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3, (void)lanes;
         const auto t0 = sum;
         store(lanes, out0 + (2240 * i0 + 1120 * i1 + 16 * i2 + i3), t0);
@@ -498,7 +498,7 @@ void k_maskedy(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, c
       const Matrix<f32> q{in0 + (1776 * i0 + 888 * i1), 24, 1};
       const Matrix<f32> k{in1 + (1968 * i0 + 984 * i1), 1, 24};
       const Matrix<f32> v{in2 + (3280 * i0 + 1640 * i1), 40, 1};
-      const auto score = [&](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto score = [=, &run](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i4, (void)lanes;
         const auto t2 = broadcast(Full<1>{}, 0.204124f);
         const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
@@ -510,7 +510,7 @@ void k_maskedy(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, c
         const auto t5 = select(t0, t3, v4);
         return t5;
       };
-      const auto result = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto result = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3, (void)lanes;
         const auto t0 = sum;
         store(lanes, out0 + (2960 * i0 + 1480 * i1 + 40 * i2 + i3), t0);
@@ -536,7 +536,7 @@ void k_biasedy(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2
       const Matrix<bf16> q{in0 + (180 * i0 + 180 * i1), 20, 1};
       const Matrix<bf16> k{in1 + (1000 * i0 + 1000 * i1), 1, 20};
       const Matrix<bf16> v{in2 + (400 * i0 + 400 * i1), 8, 1};
-      const auto score = [&](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto score = [=, &run](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i4, (void)lanes;
         const auto t1 = broadcast(Full<1>{}, 0.223607f);
         const auto t0 = sum;
@@ -547,7 +547,7 @@ void k_biasedy(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2
         const auto t5 = t2 + t4;
         return t5;
       };
-      const auto result = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto result = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3, (void)lanes;
         const auto t0 = sum;
         store(lanes, out0 + (72 * i0 + 72 * i1 + 8 * i2 + i3), t0);
@@ -573,7 +573,7 @@ void k_widey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, f32
       const Matrix<f32> q{in0 + (3600 * i0 + 3600 * i1), 200, 1};
       const Matrix<f32> k{in1 + (6600 * i0 + 6600 * i1), 1, 200};
       const Matrix<f32> v{in2 + (8448 * i0 + 8448 * i1), 256, 1};
-      const auto score = [&](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto score = [=, &run](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i4, (void)lanes;
         const auto t1 = broadcast(Full<1>{}, 0.070711f);
         const auto t0 = sum;
@@ -581,7 +581,7 @@ void k_widey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, f32
         const auto t2 = t0 * v1;
         return t2;
       };
-      const auto result = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto result = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3, (void)lanes;
         const auto t0 = sum;
         store(lanes, out0 + (4608 * i0 + 4608 * i1 + 256 * i2 + i3), t0);
@@ -607,7 +607,7 @@ void k_nany(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2, c
       const Matrix<bf16> q{in0 + (2240 * i0 + 1120 * i1), 16, 1};
       const Matrix<bf16> k{in1 + (2240 * i0 + 1120 * i1), 1, 16};
       const Matrix<bf16> v{in2 + (2240 * i0 + 1120 * i1), 16, 1};
-      const auto score = [&](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto score = [=, &run](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i4, (void)lanes;
         const auto t2 = broadcast(Full<1>{}, 0.375f);
         const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
@@ -619,7 +619,7 @@ void k_nany(const Run &run, const bf16 *in0, const bf16 *in1, const bf16 *in2, c
         const auto t5 = select(t0, t3, v4);
         return t5;
       };
-      const auto result = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto result = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3, (void)lanes;
         const auto t0 = sum;
         store(lanes, out0 + (2240 * i0 + 1120 * i1 + 16 * i2 + i3), t0);
@@ -645,7 +645,7 @@ void k_nanwidey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, 
       const Matrix<f32> q{in0 + (432 * i0 + 432 * i1), 24, 1};
       const Matrix<f32> k{in1 + (792 * i0 + 792 * i1), 1, 24};
       const Matrix<f32> v{in2 + (1320 * i0 + 1320 * i1), 40, 1};
-      const auto score = [&](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto score = [=, &run](i64 i2, i64 i4, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i4, (void)lanes;
         const auto t2 = broadcast(Full<1>{}, 0.375f);
         const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
@@ -657,7 +657,7 @@ void k_nanwidey(const Run &run, const f32 *in0, const f32 *in1, const f32 *in2, 
         const auto t5 = select(t0, t3, v4);
         return t5;
       };
-      const auto result = [&](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto result = [=, &run](i64 i2, i64 i3, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i2, (void)i3, (void)lanes;
         const auto t0 = sum;
         store(lanes, out0 + (720 * i0 + 720 * i1 + 40 * i2 + i3), t0);

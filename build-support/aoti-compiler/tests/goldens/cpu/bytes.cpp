@@ -38,7 +38,7 @@ static AOTI_NOINLINE void k_b(const Run &run, const f32 *in0, u8 *out0) {
 static AOTI_NOINLINE void k_d(const Run &run, const u8 *in0, const i32 *in1, i32 *out0) {
   (void)run;
   const ConvShape shape{1, 40, 40, 40, {1, 12, 12}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {1, 12, 12}};
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = cast<i32>(sum);
     store_strided(lanes, out0 + (5760 * i0 + 144 * i1 + i2), 144, t0);
@@ -81,7 +81,7 @@ static AOTI_NOINLINE void k_y(const Run &run, const u8 *in0, const i32 *in1, i32
   (void)run;
   const ConvShape shape{1, 10, 24, 1, {1, 12, 12}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 12, 12}};
   parallel(run, conv_pixels_pad_units(shape, ChannelOrder::Last), 8, [&](i64 begin, i64 end, i64) { conv_pixels_pad<ChannelOrder::Last>(shape, begin, end, (const i32 *)in0, run.scratch); });
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = cast<i32>(sum);
     store(lanes, out0 + (3456 * i0 + 144 * i1 + i2), t0);

@@ -13,7 +13,7 @@ using namespace aoti;
 static AOTI_NOINLINE void k_p(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, i64 s0, i64 s1) {
   (void)run;
   const ConvShape shape{s0, 8, 8, 8, {1, 1, s1}, {1, 1, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 2}, {1, 1, s1}};
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     const auto t1 = tanh(t0);
@@ -29,7 +29,7 @@ static AOTI_NOINLINE void k_p(const Run &run, const f32 *in0, const f32 *in1, f3
 static AOTI_NOINLINE void k_r(const Run &run, const f32 *in0, const f32 *in1, f32 *out0, i64 s0, i64 s1) {
   (void)run;
   const ConvShape shape{s0, 8, 8, 8, {1, 1, s1}, {1, 1, 5}, {1, 1, 1}, {1, 1, 2}, {0, 0, 4}, {1, 1, s1}};
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (i2 + 8 * (s1 * i0) + (s1 * i1)), t0);
@@ -54,7 +54,7 @@ static AOTI_NOINLINE void k_map_map(const Run &run, const f16 *in0, f32 *out0) {
 static AOTI_NOINLINE void k_a_conv(const Run &run, const f32 *in0, const f32 *in1, f16 *out0) {
   (void)run;
   const ConvShape shape{2, 24, 24, 24, {1, 9, 12}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (720 * i0 + 30 * i1 + i2), t0);
@@ -80,7 +80,7 @@ static AOTI_NOINLINE void k_map_map_2(const Run &run, const bf16 *in0, f32 *out0
 static AOTI_NOINLINE void k_c(const Run &run, const f32 *in0, const f32 *in1, f32 *out0) {
   (void)run;
   const ConvShape shape{1, 24, 24, 24, {1, 10, 11}, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, {0, 3, 3}, {1, 10, 11}};
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (2640 * i0 + 110 * i1 + i2), t0);
@@ -121,7 +121,7 @@ static AOTI_NOINLINE void k_f(const Run &run, const f32 *in0, const f32 *in1, f3
   (void)run;
   const ConvShape shape{2, 16, 16, 4, {1, 8, 8}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 2, 2}, {1, 8, 8}};
   parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) { conv_pad(shape, begin, end, in0, run.scratch); });
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (1024 * i0 + 64 * i1 + i2), t0);
@@ -147,7 +147,7 @@ static AOTI_NOINLINE void k_g_conv(const Run &run, const f32 *in0, const f32 *in
   (void)run;
   const ConvShape shape{2, 32, 32, 16, {1, 1, 40}, {1, 1, 4}, {1, 1, 1}, {1, 1, 1}, {0, 0, 3}, {1, 1, 43}};
   parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) { conv_pad(shape, begin, end, in0, run.scratch); });
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (1376 * i0 + 43 * i1 + i2), t0);
@@ -162,7 +162,7 @@ static AOTI_NOINLINE void k_g_conv(const Run &run, const f32 *in0, const f32 *in
 static AOTI_NOINLINE void k_h(const Run &run, const f64 *in0, const f64 *in1, f64 *out0) {
   (void)run;
   const ConvShape shape{1, 3, 6, 3, {4, 5, 6}, {2, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {3, 5, 6}};
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (540 * i0 + 90 * i1 + i2), t0);

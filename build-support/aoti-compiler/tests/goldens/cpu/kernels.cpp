@@ -212,7 +212,7 @@ static AOTI_NOINLINE void k_product(const Run &run, const f32 *in0, const f32 *i
       (void)i0;
       const Matrix<f32> a{in0 + (680 * i0), 40, 1};
       const f32 *const b = (const f32 *)in1;
-      const auto epilogue = [&](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i1, (void)i2;
         const auto t0 = sum;
         const auto t1 = sigmoid(t0);
@@ -229,7 +229,7 @@ static AOTI_NOINLINE void k_halves(const Run &run, const bf16 *in0, const bf16 *
   const GemmPlan plan = gemm_plan(m, n, 64);
   const Matrix<bf16> a{in0, 70, 1};
   const Matrix<bf16> b{in1, 1, 70};
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (200 * i0 + i1), t0);
@@ -247,7 +247,7 @@ static AOTI_NOINLINE void k_whole(const Run &run, const i32 *in0, i32 *out0) {
   const i64 m = 7, n = 7, k = 40;
   const Matrix<i32> a{in0, 1, 7};
   const Matrix<i32> b{in0, 7, 1};
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = cast<i32>(sum);
     store(lanes, out0 + (7 * i0 + i1), t0);
@@ -262,7 +262,7 @@ static AOTI_NOINLINE void k_conv(const Run &run, const f32 *in0, const f32 *in1,
   (void)run;
   const ConvShape shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) { conv_pad(shape, begin, end, in0, run.scratch); });
-  const auto epilogue = [&](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1, (void)i2;
     const auto t0 = sum;
     store(lanes, out0 + (180 * i0 + 30 * i1 + i2), t0);

@@ -38,7 +38,7 @@ static AOTI_NOINLINE void k_square(const Run &run, const f32 *in0, const f32 *in
       (void)i0;
       const Matrix<f32> a{in0 + (24 * i0), 6, 1};
       const Matrix<f32> b{in1 + (24 * i0), 4, 1};
-      const auto epilogue = [&](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i1, (void)i2;
         const auto t0 = sum;
         store(lanes, out0 + (16 * i0 + 4 * i1 + i2), t0);
@@ -111,7 +111,7 @@ static AOTI_NOINLINE void k_normal(const Run &run, const f32 *in0, const f32 *in
       (void)i0;
       const Matrix<f32> a{in0 + (240 * i0), 20, 1};
       const Matrix<f32> b{in1 + (240 * i0), 12, 1};
-      const auto epilogue = [&](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i1, (void)i2;
         const auto t0 = sum;
         store(lanes, out0 + (144 * i0 + 12 * i1 + i2), t0);

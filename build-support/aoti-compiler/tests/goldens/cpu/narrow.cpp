@@ -16,7 +16,7 @@ static AOTI_NOINLINE void k_one(const Run &run, const bf16 *in0, const i8 *in1, 
   const i64 m = 1, n = 80, k = 192;
   const Matrix<bf16> a{in0, 192, 1};
   const i8 *const b = (const i8 *)in1;
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     const auto t1 = load(lanes, in2 + i1);
@@ -38,7 +38,7 @@ static AOTI_NOINLINE void k_few(const Run &run, const f16 *in0, const i8 *in1, f
   const i64 m = 3, n = 48, k = 200;
   const Matrix<f16> a{in0, 200, 1};
   const i8 *const b = (const i8 *)in1;
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (48 * i0 + i1), t0);
@@ -58,7 +58,7 @@ static AOTI_NOINLINE void k_skinny(const Run &run, const f32 *in0, const bf16 *i
   const i64 m = 12, n = 64, k = 96;
   const Matrix<f32> a{in0, 96, 1};
   const bf16 *const b = (const bf16 *)in1;
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (64 * i0 + i1), t0);
@@ -78,7 +78,7 @@ static AOTI_NOINLINE void k_whole(const Run &run, const i32 *in0, const i32 *in1
   const i64 m = 1, n = 40, k = 128;
   const Matrix<i32> a{in0, 128, 1};
   const Matrix<i32> b{in1, 40, 1};
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = cast<i32>(sum);
     store(lanes, out0 + (40 * i0 + i1), t0);
@@ -94,7 +94,7 @@ static AOTI_NOINLINE void k_plain(const Run &run, const bf16 *in0, const bf16 *i
   const i64 m = 1, n = 48, k = 192;
   const Matrix<bf16> a{in0, 192, 1};
   const f32 *const b = (const f32 *)in1;
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (48 * i0 + i1), t0);
@@ -124,7 +124,7 @@ static AOTI_NOINLINE void k_eighth(const Run &run, const f32 *in0, const f32 *in
   const i64 m = 1, n = 64, k = 96;
   const Matrix<f32> a{in0, 96, 1};
   const Matrix<f32> b{in1, 64, 1};
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (64 * i0 + i1), t0);
@@ -144,7 +144,7 @@ static AOTI_NOINLINE void k_units(const Run &run, const f16 *in0, const i8 *in1,
   const i64 m = 12, n = 80, k = 192;
   const Matrix<f16> a{in0, 192, 1};
   const i8 *const b = (const i8 *)in1;
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (80 * i0 + i1), t0);
@@ -164,7 +164,7 @@ static AOTI_NOINLINE void k_rows(const Run &run, const bf16 *in0, const bf16 *in
   const i64 m = 7, n = 64, k = 192;
   const Matrix<bf16> a{in0, 192, 1};
   const f32 *const b = (const f32 *)in1;
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (64 * i0 + i1), t0);
@@ -195,7 +195,7 @@ static AOTI_NOINLINE void k_half(const Run &run, const f32 *in0, const f32 *in1,
   const i64 m = 1, n = 70, k = 24;
   const Matrix<f32> a{in0, 96, 1};
   const Matrix<f32> b{in1, 1, 24};
-  const auto epilogue = [&](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
+  const auto epilogue = [=, &run](i64 i0, i64 i1, auto lanes, auto sum) AOTI_LAMBDA {
     (void)i0, (void)i1;
     const auto t0 = sum;
     store(lanes, out0 + (70 * i0 + i1), t0);
@@ -220,7 +220,7 @@ static AOTI_NOINLINE void k_groups(const Run &run, const f32 *in0, const f32 *in
       (void)i0;
       const Matrix<f32> a{in0 + (40 * i0), 40, 1};
       const Matrix<f32> b{in1 + (1920 * i0), 48, 1};
-      const auto epilogue = [&](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
+      const auto epilogue = [=, &run](i64 i1, i64 i2, auto lanes, auto sum) AOTI_LAMBDA {
         (void)i1, (void)i2;
         const auto t0 = sum;
         store(lanes, out0 + (48 * i0 + 48 * i1 + i2), t0);
