@@ -178,7 +178,9 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
         let own = nest.stages.iter().filter(|stage| stage.axes.is_empty() == is_once);
         own.map(|stage| contiguous(stage, last.symbol)).sum()
     });
-    let outer_score = if of_elements == inner_score { of_elements + of_positions } else { of_elements };
+    // Short rows are done by narrow teams of columns sooner than a warp has compared what its members have.
+    let decides = of_elements == inner_score || inner < MANY_ROWS;
+    let outer_score = if decides { of_elements + of_positions } else { of_elements };
     let along_columns = outer_score > inner_score;
     if along_columns
         && inner_score == 0
