@@ -171,12 +171,16 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
     let contiguous = |stage: &Stage, axis: Symbol| {
         stage.accesses().filter(|access| !is_local(program, access) && is_along(access, axis)).count()
     };
-    // What is read or written once for a position, such as its several results, is no matter beside what is for each of its elements.
-    let long = |stage: &&Stage| !stage.axes.is_empty();
     let inner_score: usize =
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
-    let outer_score: usize =
-        nest.stages.iter().filter(long).map(|stage| contiguous(stage, last.symbol)).sum();
+    // What is read or written once for a position, such as its several results, decides where what is for each of its elements does not.
+    let [of_elements, of_positions]: [usize; 2] = [false, true].map(|is_once| {
+        let own = nest.stages.iter().filter(|stage| stage.axes.is_empty() == is_once);
+        own.map(|stage| contiguous(stage, last.symbol)).sum()
+    });
+    // Short rows are done by narrow teams of columns sooner than a warp has compared what its members have.
+    let decides = of_elements == inner_score || inner < MANY_ROWS;
+    let outer_score = if decides { of_elements + of_positions } else { of_elements };
     let along_columns = outer_score > inner_score;
     if along_columns
         && inner_score == 0
@@ -253,12 +257,22 @@ fn turned(nest: &Nest) -> Option<usize> {
     (stores_along_last && long(last)).then_some(axis)
 }
 
+/// Elements of a thread, a vector each, that take as long as what the members of a team have takes to be added up; and that it takes
+/// to find the best of their positions.
+const TURNS: i64 = 4;
+const TURNS_TO_COMPARE: i64 = 16;
+
 /// A team along the inner axes.
 fn in_team(program: &Program, nest: &Nest, has_rows: bool, positions: i64) -> Teams {
     let few = positions < 64;
     let lanes = inner_lanes(program, nest);
     let inner = nest.stages.iter().map(|stage| stage_extent(stage, &NoRanges)).max().unwrap_or(1);
-    let wanted = inner / lanes / if few { 1 } else { 4 };
+    let turns = match (few, nest.accumulators.iter().any(|own| own.op.is_arg())) {
+        (true, _) => 1,
+        (false, true) => TURNS_TO_COMPARE,
+        (false, false) => TURNS,
+    };
+    let wanted = inner / lanes / turns;
     let team = team_of(wanted, if few { 1024 } else { 512 }, positions);
     let places = match team {
         0..=32 if has_rows => BLOCK / 2 / team,

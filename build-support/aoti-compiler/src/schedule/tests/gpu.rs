@@ -256,3 +256,25 @@ fn rows_that_are_out_of_step_with_wide_accesses_are_one() {
     assert_eq!(scheduled(504, "-i0 + 299"), ["nest (300, 504) stages ()"], "rows begin at whole accesses");
     assert_eq!(scheduled(101, "-i0 + 299"), ["nest (300, 101) stages ()"], "there is no work for all");
 }
+
+#[test]
+fn several_results_of_a_row_do_not_make_columns_of_rows() {
+    let teams = |length: i64| {
+        let graph = graph_of(&format!(
+            "input %x \"x\": f32[3000, {length}]
+             %m: f32[3000] = max %x axes [1]
+             %a: i64[3000] = argmax %x axes [1]
+             output %m \"m\"
+             output %a \"a\""
+        ));
+        let schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
+        let across = schedule.mappings.values().filter_map(|mapping| match mapping {
+            Mapping::Gpu(GpuMapping::Teams(teams)) => Some(teams.across),
+            Mapping::Gpu(GpuMapping::Scatter(_) | GpuMapping::Tiles(_) | GpuMapping::Template { .. })
+            | Mapping::Cpu(_) => None,
+        });
+        across.collect::<Vec<bool>>()
+    };
+    assert_eq!(teams(2000), [false], "neighbours in memory are one team's");
+    assert_eq!(teams(100), [true], "rows are short");
+}
