@@ -10,7 +10,7 @@ use super::operations::{binary, cast, unary};
 use super::quantised::Quantised;
 use super::whole::Whole;
 use crate::dtype::DType;
-use crate::graph::{Combine, Scalar};
+use crate::graph::Scalar;
 use crate::kernels::index_width::is_narrow;
 use crate::loops::{Access, Axis, Effect, Guard, Stage, Term, TermId, TypedTerm, ranges_over};
 use crate::symbolic::{Expr, NoRanges, Symbol};

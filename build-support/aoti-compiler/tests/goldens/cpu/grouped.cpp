@@ -94,17 +94,17 @@ static AOTI_NOINLINE void k_c(const Run &run, const f32 *in0, const f32 *in1, f3
 
 static AOTI_NOINLINE void k_d(const Run &run, const f32 *in0, bf16 *out0) {
   (void)run;
-  for (i64 i1 = 0; i1 < 240; ++i1) {
+  over<AOTI_LANES, 240>(0, 240, [&](auto lanes, i64 i1, auto slot) AOTI_LAMBDA {
+    (void)lanes, (void)slot;
     MaxAccumulator<f32, AOTI_LANES> accumulator0;
-    over_slots<AOTI_LANES, 11>([&](auto lanes, i64 i2, auto slot) AOTI_LAMBDA {
-      (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + (11 * i1 + i2));
+    for (i64 i2 = 0; i2 < 11; ++i2) {
+      const auto stage0_t0 = load_every<11>(lanes, in0 + (11 * i1 + i2));
       const auto stage0_t1 = cast<bf16>(stage0_t0);
       accumulator0.add(lanes, slot, stage0_t1);
-    });
-    const auto stage1_t0 = accumulator0.result();
-    store(Full<1>{}, out0 + i1, stage1_t0);
-  }
+    }
+    const auto stage1_t0 = accumulator0.value();
+    store(lanes, out0 + i1, stage1_t0);
+  });
 }
 
 static AOTI_NOINLINE void k_e(const Run &run, const f32 *in0, f32 *out0) {
