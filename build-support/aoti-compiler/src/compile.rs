@@ -144,8 +144,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = layers_for(graph.clone(), target);
     let own = passes::fourier_to_gemm(own, target);
     let own = passes::drop_nested_limits(passes::byte_functions(own, target));
-    let own = passes::products_of_bytes(own, target);
-    let own = passes::contractions_in_floats(own, target);
+    let own = passes::contractions_in_floats(passes::products_of_bytes(own, target), target);
     let own = passes::single_windows_as_gemm(own, target);
     let own = passes::store_gemv_weights(own, target);
     let own = passes::align_weights(own, target);

@@ -52,9 +52,9 @@ impl Quantised {
         if !ops.contains(&op) {
             return None;
         }
-        let number = |id: TermId| match stage.terms[id].term {
-            Term::Literal(number) => Some(number.to_f64()),
-            _ => None,
+        let number = |id: TermId| {
+            let Term::Literal(number) = stage.terms[id].term else { return None };
+            Some(number.to_f64())
         };
         let (x, literal, number) = match (number(a), number(b)) {
             (_, Some(number)) => (a, b, number),
