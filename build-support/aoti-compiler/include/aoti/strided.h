@@ -209,4 +209,62 @@ template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p
 }
 #endif
 
+#if AOTI_GPU
+// Pixels of `C` planes of channels that are `plane` elements apart, the channels of each side by side, from channel `phase` on,
+// which is at p.
+template <int C, class L, class T> AOTI_INLINE auto load_interleaved(L lanes, const T *p, i64 phase, i32 plane) {
+  const int first = int(phase);
+  return detail::Element<T>::decode(detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) {
+    return detail::peek(p + (first + i) / C + i64((first + i) % C - first) * plane);
+  }));
+}
+#else
+namespace detail {
+
+// For a row of pixels of `C` channels from channel `phase` on: the pixel and the channel of each lane.
+template <int C, int W> struct Interleaving {
+  i32 pixel[C][W], channel[C][W];
+  constexpr Interleaving() : pixel(), channel() {
+    for (int phase = 0; phase < C; ++phase)
+      for (int i = 0; i < W; ++i) pixel[phase][i] = (phase + i) / C, channel[phase][i] = (phase + i) % C;
+  }
+};
+template <int C, int W> constexpr Interleaving<C, W> kInterleaving{};
+
+#if AOTI_AVX512
+// Lanes at `index` of a.
+AOTI_INLINE Vec<f32, 16> permuted(Vec<f32, 16> a, Vec<i32, 16> index) {
+#if __has_builtin(__builtin_ia32_permvarsf512)
+  return {(Vec<f32, 16>::Register)__builtin_ia32_permvarsf512(a.v, (v16i)index.v)};
+#else
+  return {(Vec<f32, 16>::Register)__builtin_ia32_permvarsf512_mask(a.v, (v16i)index.v, v16f{}, u16(-1))};
+#endif
+}
+#endif
+
+} // namespace detail
+
+// The same: registers of each plane whose lanes are put in their places, where there are instructions for that.
+template <int C, class L, class T> AOTI_INLINE auto load_interleaved(L lanes, const T *p, i64 phase, i32 plane) {
+  constexpr int W = L::width;
+  const auto &places = detail::kInterleaving<C, W>;
+  const auto pixel = detail::load_raw(Full<W>{}, places.pixel[phase]);
+  const auto channel = detail::load_raw(Full<W>{}, places.channel[phase]);
+#if AOTI_AVX512
+  if constexpr (is_same<T, f32> && W == 16) {
+    Vec<f32, W> all = splat<W>(0.0f);
+    for (int c = 0; c < C; ++c) {
+      // The lane that each pixel of the plane is for.
+      const auto lane = detail::count_lanes<W>() * i32(C) + i32(c - phase);
+      const auto is_live = (lane >= i32(0)) & (lane < i32(detail::used(lanes)));
+      const auto own = detail::load_live(p + (c - phase) * plane, is_live);
+      all = select(channel == i32(c), detail::permuted(own, pixel), all);
+    }
+    return all;
+  } else
+#endif
+    return gather(lanes, p, pixel + (channel - i32(phase)) * plane);
+}
+#endif
+
 AOTI_NAMESPACE_END

@@ -250,6 +250,26 @@ template <i64 Step, class T, int W> void window(T *end) {
       check("gather_where", gather_where(Full<W>{}, p, at * Step, (at >= i64(low)) & (at < i64(high)), T(77)));
     }
 }
+// Channels of pixels from any one on, in planes of which each ends with the last pixel that is asked for of the last one.
+template <int C, class T, int W> void interleaved(T *end) {
+  for (int phase = 0; phase < C; ++phase)
+    for (int n = 1; n <= W; ++n) {
+      const int pixels = (phase + n - 1) / C + 1, plane = pixels + 3, last_channel = (phase + n - 1) % C;
+      // The last element of all is in the plane of the last channel, or in a later one a pixel before.
+      const int behind = pixels > 1 ? max_i64((C - 1) * plane + pixels - 2, last_channel * plane + pixels - 1)
+                                    : last_channel * plane;
+      const T *first = end - 1 - behind;
+      auto check = [&](auto value) {
+        for (int i = 0; i < n; ++i) {
+          const T want = first[(phase + i) / C + (phase + i) % C * plane];
+          EXPECT(lane(value, i) == want, "lane %d of %d from channel %d of %d", i, n, phase, C);
+        }
+      };
+      check(load_interleaved<C>(Tail<W>{n}, first + phase * plane, phase, plane));
+      if (n == W) check(load_interleaved<C>(Full<W>{}, first + phase * plane, phase, plane));
+    }
+}
+
 template <class T, int W> void windows() {
   // The page behind the elements cannot be read.
   const i64 page = sysconf(_SC_PAGESIZE);
@@ -259,6 +279,8 @@ template <class T, int W> void windows() {
   for (int i = 1; i <= 4 * W; ++i) end[-i] = T(100 + i % 20);
   window<1, T, W>(end), window<2, T, W>(end), window<3, T, W>(end), window<4, T, W>(end), window<7, T, W>(end);
   window<8, T, W>(end), window<9, T, W>(end);
+  for (int i = 1; i <= 400; ++i) end[-i] = T(i * 7 % 111);
+  interleaved<2, T, W>(end), interleaved<3, T, W>(end), interleaved<5, T, W>(end);
   munmap(pages, size_t(2 * page));
 }
 

@@ -77,6 +77,41 @@ pub(super) fn wrapped(offset: &Expr, vector: Symbol) -> Option<Wrap> {
     Some(Wrap { left: scalar(&(&size - &position.modulo(&size))), jump })
 }
 
+/// Channels up to which pixels are put together out of registers of each plane: of four, each has so few lanes that an element
+/// at a time is as fast.
+const MOST_PLANES: i64 = 3;
+/// Planes that are further apart have no places of 32 bits among each other.
+const MOST_APART: i64 = 1 << 26;
+
+/// Pixels of planes of channels, the channels of each side by side.
+pub(super) struct Interleaving {
+    pub(super) channels: i64,
+    /// The channel of the first lane.
+    pub(super) phase: String,
+    /// Elements between planes.
+    pub(super) plane: i64,
+}
+
+/// How lanes go over the channels of pixels that are planes in memory: the quotient of one position steps, the remainder goes
+/// from plane to plane.
+pub(super) fn interleaved(offset: &Expr, vector: Symbol) -> Option<Interleaving> {
+    let (_, terms) = offset.as_sum();
+    let (mut of, mut step, mut plane) = (None, 0, 0);
+    for (term, coefficient) in terms.iter().filter(|(term, _)| term.mentions(vector)) {
+        let (Node::Mod(position, size) | Node::FloorDiv(position, size)) = term.node() else { return None };
+        let moves = position.affine_in(vector).is_some_and(|(own, _)| own.is(1));
+        let channels = size.as_int().filter(|count| moves && (2..=MOST_PLANES).contains(count))?;
+        if of.get_or_insert((position, channels)) != &(position, channels) {
+            return None;
+        }
+        let part = if matches!(term.node(), Node::Mod(..)) { &mut plane } else { &mut step };
+        *part += coefficient;
+    }
+    let (position, channels) = of.filter(|_| step == 1 && i64::abs(plane) < MOST_APART)?;
+    let phase = scalar(&position.modulo(&Expr::int(channels)));
+    Some(Interleaving { channels, phase, plane })
+}
+
 /// Ways to see an expression as a number that grows by a step from lane to lane, where tests of the first lane hold.
 struct Progression {
     step: i64,
@@ -219,6 +254,21 @@ mod tests {
         assert_eq!(of(&at.modulo(&Expr::int(15))), None, "several rows may begin");
         let other = (&at + 1).floor_div(&Expr::int(33));
         assert_eq!(of(&(&rolled + &(&other * 50))), None, "rows that begin at two lanes");
+    }
+
+    #[test]
+    fn channels_of_pixels_come_from_planes() {
+        let vector = Symbol::axis(1);
+        let at = &Expr::sym(vector) + 7;
+        let of = |offset: &Expr| interleaved(offset, vector).map(|own| (own.channels, own.phase, own.plane));
+        let [pixel, channel] = [at.floor_div(&Expr::int(3)), at.modulo(&Expr::int(3))];
+        let image = &Expr::axis(0) * 300;
+        let planes = &(&pixel + &(&channel * 100)) + &image;
+        assert_eq!(of(&planes), Some((3, "floor_mod(i1 + 1, 3)".to_owned(), 100)));
+        assert_eq!(of(&(&(&pixel * 2) + &(&channel * 100))), None, "every other pixel");
+        assert_eq!(of(&(&pixel + &at)), None, "nothing but pixels and channels");
+        let other = at.modulo(&Expr::int(4));
+        assert_eq!(of(&(&pixel + &(&other * 100))), None, "two numbers of channels");
     }
 
     #[test]

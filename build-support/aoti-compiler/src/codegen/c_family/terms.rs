@@ -5,7 +5,9 @@
 
 use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
-use super::lane_access::{guard_window, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped};
+use super::lane_access::{
+    Interleaving, guard_window, interleaved, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped,
+};
 use super::operations::{binary, cast, unary};
 use super::quantised::Quantised;
 use super::whole::Whole;
@@ -324,6 +326,10 @@ impl Context<'_> {
             if let Some(wrap) = wrapped(&access.offset, vector).filter(|_| steady) {
                 let element = self.element(pointer, access);
                 return format!("load_wrapped(lanes, {element}, {}, {})", wrap.left, wrap.jump);
+            }
+            if let Some(own) = interleaved(&access.offset, vector).filter(|_| steady) {
+                let (element, Interleaving { channels, phase, plane }) = (self.element(pointer, access), own);
+                return format!("load_interleaved<{channels}>(lanes, {element}, {phase}, {plane})");
             }
             let gather = format!("gather(lanes, {base}, {index})");
             match unbroken(&access.offset, vector, self.width).filter(|_| steady) {
