@@ -47,7 +47,7 @@ fn a_page_reads_digits() {
             const read = [...document.querySelectorAll('figure[data-digit]')];
             const figures = [text('bytes'), text('first'), text('median')];
             if (text('error')) return text('error');
-            return read.length === 12 && figures.every((one) => /[0-9]/.test(one)) &&
+            return read.length === 12 && figures.every((one) => one && one !== '…') &&
                 { figures, read: Object.fromEntries(read.map((one) => [one.dataset.picture, one.dataset.digit])) };
         })()",
     );
@@ -60,10 +60,9 @@ fn a_page_reads_digits() {
     assert_eq!(read, expected.collect::<BTreeMap<_, _>>());
     let figures: Vec<&str> =
         said["figures"].as_array().unwrap().iter().filter_map(|one| one.as_str()).collect();
-    assert!(
-        figures[0].ends_with("KiB") && figures[1].ends_with("ms") && figures[2].ends_with("µs"),
-        "{figures:?}"
-    );
+    // Where the model is compiled by the time of the first run, that takes less than the clocks of pages tell.
+    let is_first = figures[1].ends_with("ms") || figures[1] == "less than the clock tells";
+    assert!(figures[0].ends_with("KiB") && is_first && figures[2].ends_with("µs"), "{figures:?}");
 
     let corner = page.wait_for(
         "(() => { const { x, y } = document.getElementById('paper').getBoundingClientRect(); return [x, y]; })()",

@@ -289,8 +289,9 @@ static void check_unit_rounding(i64 m, i64 n, i64 k) {
                           (long)j, got, other);
       }
     }
-  // A product of planes that is left out would show.
-  if (!(error <= 1.25 * plain_error))
+  // In which parts vectors add the depth up depends on the machine's caches, and so does what they err by. A product of planes that
+  // is left out shows: the smallest of them makes seven times as much of the shortest sums.
+  if (!(error <= 2 * plain_error))
     CHECK_FAIL("on units %ld x %ld x %ld: error %g of the sum of magnitudes, by vectors %g", (long)m, (long)n, (long)k, error,
                plain_error);
 }
