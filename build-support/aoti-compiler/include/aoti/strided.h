@@ -74,20 +74,8 @@ template <int W, class T, class I> AOTI_INLINE Vec<T, W> gather_live(const T *p,
   }
 }
 
-// Lane i of p + 2 * i, by two loads. The second one ends with the last element that is asked for: the one behind it may
-// not exist.
-template <int W, class T, int... I> AOTI_INLINE Vec<T, W> load_every_second(const T *p, Indices<I...>) {
-  if constexpr (shape_of<T, W> == kPair) {
-    constexpr int h = W / 2;
-    return {load_every_second<h>(p, indices<h>{}), load_every_second<h>(p + W, indices<h>{})};
-  } else {
-    Vec<T, W> a = load_raw(Full<W>{}, p), b = load_raw(Full<W>{}, p + W - 1);
-    return {shuffled<(2 * I < W ? 2 * I : 2 * I + 1)...>(a.v, b.v)};
-  }
-}
-
 // The registers that hold lanes i of p + Step * i, whole ones side by side. The last one ends with the last element that is
-// asked for.
+// asked for: the one behind it may not exist.
 template <i64 Step, int W> struct Spread {
   static constexpr int span = (W - 1) * int(Step) + 1;
   static constexpr int registers = (span + W - 1) / W;
@@ -120,12 +108,12 @@ template <i64 Step, int W, class T> AOTI_INLINE Vec<T, W> load_spread(const T *p
     return {load_spread<Step, 0, Spread<Step, W>::registers, W>(p, indices<W>{})};
 }
 
-// Whether that is faster than a load for each lane, which it is with up to half as many registers as they have lanes.
+// Whether that is faster than a load for each lane, which it is with two registers, and with up to half as many as they have lanes.
 template <i64 Step, class T, int W> constexpr bool is_spread_little() {
   if constexpr (shape_of<T, W> == kPair)
     return is_spread_little<Step, T, W / 2>();
   else
-    return Step > 1 && Step <= W / 2;
+    return W > 1 && (Step == 2 || (Step > 2 && Step <= W / 2));
 }
 
 // Lane i of p + i * stride.
@@ -184,9 +172,6 @@ template <i64 Step, class L, class T> AOTI_INLINE auto load_every(L lanes, const
   constexpr int W = L::width;
   if constexpr (Step == 1)
     return load(lanes, p);
-  else if constexpr (Step == 2 && W > 1 && is_same<L, Full<W>>)
-    return detail::Element<T>::decode(
-        detail::load_every_second<W>((const detail::raw_of<T> *)p, indices<W>{}));
   else if constexpr (Step == -1 && W > 1 && is_same<L, Full<W>>)
     return detail::Element<T>::decode(detail::load_reversed<W>((const detail::raw_of<T> *)p));
   else if constexpr (detail::is_spread_little<Step, detail::raw_of<T>, W>() && is_same<L, Full<W>>)

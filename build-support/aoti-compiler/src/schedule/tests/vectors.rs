@@ -50,17 +50,14 @@ fn products_of_few_columns_whose_rows_lie_side_by_side_are_turned() {
 #[test]
 fn lanes_run_across_rows_that_are_short_for_what_reduces_them() {
     let lanes = |columns: i64, reduced: &str, dtype: &str| {
-        let (program, mappings) = {
-            let graph = graph_of(&format!(
-                "input %0 \"x\": f32[500, {columns}]
-                %1: {dtype}[500] = {reduced} %0 axes [1]
-                output %1 \"y\""
-            ));
-            let outcome = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none());
-            (outcome.schedule.program, outcome.schedule.mappings)
-        };
-        let (id, _) = program.kernels.iter().next().expect("a kernel");
-        let Mapping::Cpu(own) = &mappings[id] else { panic!("of a processor") };
+        let graph = graph_of(&format!(
+            "input %0 \"x\": f32[500, {columns}]
+            %1: {dtype}[500] = {reduced} %0 axes [1]
+            output %1 \"y\""
+        ));
+        let schedule = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none()).schedule;
+        let (id, _) = schedule.program.kernels.iter().next().expect("a kernel");
+        let Mapping::Cpu(own) = &schedule.mappings[id] else { panic!("of a processor") };
         own.lanes
     };
     assert_eq!([2, 4, 12].map(|columns| lanes(columns, "max", "f32")), [Lanes::Outer; 3]);
