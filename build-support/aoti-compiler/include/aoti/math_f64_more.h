@@ -151,7 +151,7 @@ template <int W> AOTI_INLINE Vec<f64, W> asinh_f64(Vec<f64, W> x) {
 template <int W> AOTI_INLINE Vec<f64, W> acosh_f64(Vec<f64, W> x) {
   const Vec<f64, W> t = x - 1.0;
   const auto large = x > kLargeArea;
-  const Vec<f64, W> y = log1p_f64(select(large, t, t + sqrt(t * (t + 2.0))));
+  const Vec<f64, W> y = log1p_f64(select(large, t, t + sqrt(mad(t, t, t + t))));
   return select(x < 1.0, Limits<f64>::nan, select(large, y + kLn2, y));
 }
 template <int W> AOTI_INLINE Vec<f64, W> atanh_f64(Vec<f64, W> x) {
