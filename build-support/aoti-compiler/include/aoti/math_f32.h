@@ -35,11 +35,12 @@ template <int W> AOTI_INLINE Vec<f32, W> scale(Vec<f32, W> p, RoundedF32<W> n) {
   return scale(p, n.integer);
 }
 
-// e^r for |r| <= ln(2)/2, absolute error 2^-28.
-template <int W> AOTI_INLINE Vec<f32, W> exp_reduced(Vec<f32, W> r) {
+// e^r - 1 for |r| <= ln(2)/2, absolute error 2^-28.
+template <int W> AOTI_INLINE Vec<f32, W> expm1_reduced(Vec<f32, W> r) {
   Vec<f32, W> q = horner(r, 0x1.000000p-1f, 0x1.555486p-3f, 0x1.555450p-5f, 0x1.12414ap-7f, 0x1.6dbedap-10f);
-  return mad(q, r * r, r) + 1.0f;
+  return mad(q, r * r, r);
 }
+template <int W> AOTI_INLINE Vec<f32, W> exp_reduced(Vec<f32, W> r) { return expm1_reduced(r) + 1.0f; }
 
 // e^x for x in -104..89, or NaN.
 template <int W> AOTI_INLINE Vec<f32, W> exp_inside(Vec<f32, W> x) {
@@ -71,6 +72,15 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
   const auto nothing = x < -104.0f;
   return select(nothing, 0.0f, exp_inside(select(nothing, 0.0f, x)));
 #endif
+}
+
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1), of half the power, so that it is a number where the result is one.
+template <int W> AOTI_INLINE Vec<f32, W> expm1_f32(Vec<f32, W> x) {
+  const Vec<f32, W> c = larger(splat<W>(-18.0f), smaller(splat<W>(89.0f), x));
+  const RoundedF32<W> n = round_product(c, 0x1.715476p+0f);
+  const Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, c));
+  const Vec<f32, W> half_power = bits_as<f32>(shl<23>(n.integer + 126));
+  return select(x == 0.0f, x, mad(expm1_reduced(r), half_power, half_power - 0.5f) * 2.0f);
 }
 
 // e^x for x up to 0, or NaN; zero for what would be below the normal numbers: a weight beside one that is 1, of which nothing is left
@@ -107,8 +117,11 @@ template <class T, int W> AOTI_INLINE Vec<T, W> quotient(Vec<T, W> a, Vec<T, W> 
   return a / b;
 }
 
-// log(m * 2^e) = e ln2 + f - f^2/2 + f^3 q(f), f = m - 1, m in [sqrt(1/2), sqrt(2)); error of the fit 2^-27 f^2.
-template <int W> AOTI_INLINE Vec<f32, W> log_f32(Vec<f32, W> x) {
+// x = (1 + f) 2^e with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f + low: low = -f^2/2 + f^3 q(f), error of the fit 2^-27 f^2.
+template <int W> struct LogF32 {
+  Vec<f32, W> e, f, square, q;
+};
+template <int W> AOTI_INLINE LogF32<W> log_parts(Vec<f32, W> x) {
   auto tiny = x < Limits<f32>::min_positive;
   Vec<i32, W> bits = bits_as<i32>(select(tiny, x * 0x1p23f, x));
   Vec<i32, W> exponent = shr<23>(bits - 0x3f3504f3);
@@ -117,12 +130,25 @@ template <int W> AOTI_INLINE Vec<f32, W> log_f32(Vec<f32, W> x) {
   e = select(tiny, e - 23.0f, e);
   Vec<f32, W> q = horner(f, 0x1.55554ap-2f, -0x1.000220p-2f, 0x1.99a5a4p-3f, -0x1.5478a8p-3f, 0x1.226d46p-3f,
                          -0x1.0cde6ap-3f, 0x1.07d6ccp-3f, -0x1.4207p-4f);
-  Vec<f32, W> square = f * f;
-  Vec<f32, W> low = mad(square * f, q, mad(e, 0x1.7f7d1cp-20f, square * -0.5f));
-  Vec<f32, W> r = mad(e, splat<W>(0x1.62e400p-1f), f + low);
+  return {e, f, f * f, q};
+}
+// What a logarithm is where it is no sum of parts.
+template <int W> AOTI_INLINE Vec<f32, W> log_edges(Vec<f32, W> x, Vec<f32, W> r) {
   r = select(x == 0.0f, -Limits<f32>::infinity, r);
   r = select(x == Limits<f32>::infinity, x, r);
   return select((x < 0.0f) | isnan(x), Limits<f32>::nan, r);
+}
+template <int W> AOTI_INLINE Vec<f32, W> log_f32(Vec<f32, W> x) {
+  const LogF32<W> p = log_parts(x);
+  Vec<f32, W> low = mad(p.square * p.f, p.q, mad(p.e, 0x1.7f7d1cp-20f, p.square * -0.5f));
+  return log_edges(x, mad(p.e, splat<W>(0x1.62e400p-1f), p.f + low));
+}
+// Powers of 2 come out exact: f is 0.
+template <int W> AOTI_INLINE Vec<f32, W> log2_f32(Vec<f32, W> x) {
+  const LogF32<W> p = log_parts(x);
+  const Vec<f32, W> low = mad(p.square * p.f, p.q, p.square * -0.5f);
+  const Vec<f32, W> fraction = mad(p.f, 0x1.715476p+0f, mad(p.f, 0x1.4ae0c0p-26f, low * 0x1.715476p+0f));
+  return log_edges(x, p.e + fraction);
 }
 
 // log(1 + x): the rounding of 1 + x is made good to first order.

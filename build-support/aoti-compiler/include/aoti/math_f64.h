@@ -79,7 +79,7 @@ template <int W> AOTI_INLINE Vec<f64, W> log_f64(Vec<f64, W> x) {
 
 // The angle of the point (x, y), both finite and not negative, not both zero; relative error 2^-40.
 // Reduced to |t| <= tan(pi/8) by turning the point by pi/4 or pi/2.
-template <int W> AOTI_INLINE Vec<f64, W> angle_f64(Vec<f64, W> y, Vec<f64, W> x) {
+template <int W> AOTI_INLINE Vec<f64, W> angle_for_f32(Vec<f64, W> y, Vec<f64, W> x) {
   constexpr f64 tan_pi_8 = 0x1.a827999fcef32p-2, tan_3pi_8 = 0x1.3504f333f9de6p+1;
   auto steep = y > x * tan_3pi_8;
   auto middle = y > x * tan_pi_8;

@@ -8,27 +8,33 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-constexpr f64 half_pi = 0x1.921fb54442d18p+0, pi = 0x1.921fb54442d18p+1;
+constexpr f64 pi = 0x1.921fb54442d18p+1;
 
-// e^x - 1 = 2^n (e^r - 1) + (2^n - 1); beyond 40 the 1 no longer matters.
-template <int W> AOTI_INLINE Vec<f64, W> expm1_f64(Vec<f64, W> x) {
-  Vec<f64, W> c = select(x > 40.0, 40.0, x);
-  c = select(c < -60.0, -60.0, c);
-  Rounded<W> n = round_product(c, log2_e);
-  Vec<f64, W> r = mad(n.value, -ln2_low, mad(n.value, -ln2_high, c));
-  Vec<f64, W> p = mad(exp_tail(r), r * r, r);
-  Vec<f64, W> power = bits_as<f64>(shl<52>(n.integer + 1023));
-  Vec<f64, W> y = mad(p, power, power - 1.0);
-  y = select(x > 40.0, exp_f64(x), y);
-  return select(x == 0.0, x, y);
+// log2 of an f32 that is not negative, relative error 2^-43: as log_f64, by one series.
+template <int W> AOTI_INLINE Vec<f64, W> log2_for_f32(Vec<f64, W> x) {
+  const Vec<i64, W> bits = bits_as<i64>(x);
+  const Vec<i64, W> biased =
+      bits_as<i64>(shr<52>(bits_as<u64>(bits - 0x3fe6a09e667f3bcd + (i64(1023) << 52))));
+  const Vec<f64, W> e = bits_as<f64>(biased + 0x4330000000000000) - (0x1p52 + 1023);
+  const Vec<f64, W> f = bits_as<f64>(bits - shl<52>(biased - 1023)) - 1.0;
+  const Vec<f64, W> s = f / (f + 2.0);
+  const Vec<f64, W> r = mad(s, horner(s * s, 0x1.71547652b8252p+1, 0x1.ec709dc53a51fp-1, 0x1.2776c2956bf50p-1,
+                                      0x1.a61a2d3229672p-2, 0x1.4795930157333p-2, 0x1.21adbe62ac00cp-2), e);
+  return select(x == 0.0, -Limits<f64>::infinity, select(x < Limits<f64>::infinity, r, x));
 }
-template <int W> AOTI_INLINE Vec<f64, W> log1p_f64(Vec<f64, W> x) {
-  Vec<f64, W> u = x + 1.0;
-  Vec<f64, W> r = log_f64(u) + (x - (u - 1.0)) / u;
-  r = select((u == 1.0) | (u == Limits<f64>::infinity), x, r);
-  return select(u == 0.0, -Limits<f64>::infinity, r);
+// The same of any f32, in other units than powers of two.
+template <int W> AOTI_INLINE Vec<f64, W> log_for_f32(Vec<f64, W> x, f64 unit) {
+  return select(x < 0.0, Limits<f64>::nan, log2_for_f32(x) * unit);
 }
-
+// 2^x to 2^-34, of what is no f32 its limit.
+template <int W> AOTI_INLINE Vec<f64, W> exp2_for_f32(Vec<f64, W> x) {
+  x = select(x > 200.0, 200.0, x);
+  x = select(x < -200.0, -200.0, x);
+  const Rounded<W> n = round_product(x, 1.0);
+  const Vec<f64, W> p = horner(x - n.value, 0x1.ffffffffa6eedp-1, 0x1.62e42fef9cc3cp-1, 0x1.ebfbe0aa3a945p-3, 0x1.c6b08da71da60p-5,
+                               0x1.3b29d88d75aa5p-7, 0x1.5d87757c238f2p-10, 0x1.446c9e668735ep-13, 0x1.00c0fb54e0f1cp-16);
+  return p * bits_as<f64>(shl<52>(n.integer + 1023));
+}
 // sin(r) and cos(r), |r| <= pi/4; relative errors 2^-47 and 2^-53.
 template <int W> AOTI_INLINE Vec<f64, W> sin_reduced(Vec<f64, W> r, Vec<f64, W> z) {
   return mad(r * z, horner(z, -0x1.5555555552170p-3, 0x1.1111110c7450bp-7, -0x1.a019f91a5b812p-13,
@@ -39,7 +45,7 @@ template <int W> AOTI_INLINE Vec<f64, W> cos_reduced(Vec<f64, W> z) {
                          -0x1.27e0120ef3950p-22, 0x1.1bbfcf3852dfdp-29);
   return mad(z, mad(z, p, splat<W>(-0.5)), splat<W>(1.0));
 }
-template <int W> AOTI_INLINE Vec<f64, W> tan_f64(Vec<f64, W> x) {
+template <int W> AOTI_INLINE Vec<f64, W> tan_for_f32(Vec<f64, W> x) {
   Rounded<W> k = reduce_quadrant(x);
   Vec<f64, W> z = k.value * k.value;
   Vec<f64, W> s = sin_reduced(k.value, z), c = cos_reduced(z);
@@ -47,41 +53,41 @@ template <int W> AOTI_INLINE Vec<f64, W> tan_f64(Vec<f64, W> x) {
   return select(x == 0.0, x, select(odd, -c, s) / select(odd, s, c));
 }
 
-// The hyperbolic functions of f32 arguments. Differences that cancel near 0 give way to two terms of the series there.
+// The hyperbolic functions of f32 arguments. Differences that cancel near 0 give way to terms of the series there.
 constexpr f64 series_limit = 0x1p-10;
-template <int W> AOTI_INLINE Vec<f64, W> sinh_f64(Vec<f64, W> x) {
-  Vec<f64, W> e = exp_f64(x);
-  Vec<f64, W> series = mad(x * x * x, splat<W>(1.0 / 6), x);
-  return select(x == 0.0, x, select(abs(x) < series_limit, series, (e - 1.0 / e) * 0.5));
+template <int W> AOTI_INLINE Vec<f64, W> sinh_for_f32(Vec<f64, W> x) {
+  Vec<f64, W> e = exp2_for_f32(x * log2_e);
+  Vec<f64, W> z = x * x, series = mad(x * z, mad(z, splat<W>(1.0 / 120), splat<W>(1.0 / 6)), x);
+  return select(x == 0.0, x, select(abs(x) < 0x1p-5, series, (e - 1.0 / e) * 0.5));
 }
-template <int W> AOTI_INLINE Vec<f64, W> cosh_f64(Vec<f64, W> x) {
-  Vec<f64, W> e = exp_f64(x);
+template <int W> AOTI_INLINE Vec<f64, W> cosh_for_f32(Vec<f64, W> x) {
+  Vec<f64, W> e = exp2_for_f32(x * log2_e);
   return (e + 1.0 / e) * 0.5;
 }
-template <int W> AOTI_INLINE Vec<f64, W> asinh_f64(Vec<f64, W> x) {
+template <int W> AOTI_INLINE Vec<f64, W> asinh_for_f32(Vec<f64, W> x) {
   Vec<f64, W> a = abs(x);
   Vec<f64, W> series = mad(a * a * a, splat<W>(-1.0 / 6), a);
-  return copysign(select(a < series_limit, series, log_f64(a + sqrt(mad(a, a, splat<W>(1.0))))), x);
+  return copysign(select(a < series_limit, series, log_for_f32(a + sqrt(mad(a, a, splat<W>(1.0))), kLn2)), x);
 }
-template <int W> AOTI_INLINE Vec<f64, W> acosh_f64(Vec<f64, W> x) {
-  return select(x < 1.0, Limits<f64>::nan, log_f64(x + sqrt((x - 1.0) * (x + 1.0))));
+template <int W> AOTI_INLINE Vec<f64, W> acosh_for_f32(Vec<f64, W> x) {
+  return select(x < 1.0, Limits<f64>::nan, log_for_f32(x + sqrt((x - 1.0) * (x + 1.0)), kLn2));
 }
-template <int W> AOTI_INLINE Vec<f64, W> atanh_f64(Vec<f64, W> x) {
+template <int W> AOTI_INLINE Vec<f64, W> atanh_for_f32(Vec<f64, W> x) {
   Vec<f64, W> series = mad(x * x * x, splat<W>(1.0 / 3), x);
-  Vec<f64, W> y = log_f64((1.0 + x) / (1.0 - x)) * 0.5;
+  Vec<f64, W> y = log_for_f32((1.0 + x) / (1.0 - x), kLn2 / 2);
   return select(x == 0.0, x, select(abs(x) < series_limit, series, y));
 }
 
-template <int W> AOTI_INLINE Vec<f64, W> atan_f64(Vec<f64, W> x) {
-  return copysign(angle_f64(abs(x), splat<W>(1.0)), x);
+template <int W> AOTI_INLINE Vec<f64, W> atan_for_f32(Vec<f64, W> x) {
+  return copysign(angle_for_f32(abs(x), splat<W>(1.0)), x);
 }
-template <int W> AOTI_INLINE Vec<f64, W> atan2_f64(Vec<f64, W> y, Vec<f64, W> x) {
+template <int W> AOTI_INLINE Vec<f64, W> atan2_for_f32(Vec<f64, W> y, Vec<f64, W> x) {
   Vec<f64, W> a = abs(y), b = abs(x);
   auto both_infinite = (a == Limits<f64>::infinity) & (b == Limits<f64>::infinity);
   auto both_zero = (a == 0.0) & (b == 0.0);
   a = select(both_infinite, 1.0, a);
   b = select(both_infinite | both_zero, 1.0, b);
-  Vec<f64, W> angle = angle_f64(a, b);
+  Vec<f64, W> angle = angle_for_f32(a, b);
   return copysign(select(signbit(x), pi - angle, angle), y);
 }
 
@@ -93,14 +99,13 @@ template <int W> AOTI_INLINE Vec<f64, W> erfc_for_f32(Vec<f64, W> x) {
                          0x1.09838742e1792p-3, -0x1.e8894eadd908ep-4, 0x1.17c82ba875aabp-4, -0x1.85bdb422f628ep-6,
                          0x1.4b75ed9d88896p-9, 0x1.ff2bf98bc67f5p-10, -0x1.840cdd5ddbcbep-11, -0x1.7c02645307977p-13,
                          0x1.2ca7873a65d98p-15);
-  Vec<f64, W> y = exp_f64(-(a * a)) * g / mad(a, 2.0, splat<W>(1.0));
+  Vec<f64, W> y = exp2_for_f32(a * a * -log2_e) * g / mad(a, 2.0, splat<W>(1.0));
   return select(x < 0.0, 2.0 - y, y);
 }
 
 // erfinv(x) / x in w = -log(1 - x^2), as Giles proposed, with our own fits: below 5 in w (2^-31), above in sqrt(w),
 // to 2^-26 for f32 arguments and to 2^-20 for all of f64's, where Newton's method follows.
-template <int W> AOTI_INLINE Vec<f64, W> erfinv_for_f32(Vec<f64, W> x) {
-  Vec<f64, W> w = -log_f64((1.0 - x) * (1.0 + x));
+template <int W> AOTI_INLINE Vec<f64, W> erfinv_of(Vec<f64, W> x, Vec<f64, W> w) {
   Vec<f64, W> central =
       horner(w - 2.5, 0x1.805c5cff6fe7bp+0, 0x1.f91e8972db4dep-3, -0x1.11c3e0c1af379p-8, -0x1.486399c8ba212p-10,
              0x1.c9bb5ced361efp-13, -0x1.4f761938b9485p-18, -0x1.cbd5128646f3ap-19, 0x1.018965307f3e4p-21,
@@ -109,7 +114,10 @@ template <int W> AOTI_INLINE Vec<f64, W> erfinv_for_f32(Vec<f64, W> x) {
       horner(sqrt(w) - 3.0, 0x1.6a9efbdf1ba90p+1, 0x1.006dc4f011e5fp+0, 0x1.35800289b0996p-7, -0x1.f47ec4f2dbdc4p-8,
              0x1.74c1a7e784400p-8, -0x1.d7ba80ad38ed7p-9, 0x1.84b81f330cd87p-10, -0x1.c2d50cc13e514p-15,
              -0x1.42b0d37db6646p-12, 0x1.dc99c107df1fdp-14);
-  Vec<f64, W> y = x * select(w < 5.0, central, tail);
+  return x * select(w < 5.0, central, tail);
+}
+template <int W> AOTI_INLINE Vec<f64, W> erfinv_for_f32(Vec<f64, W> x) {
+  Vec<f64, W> y = erfinv_of(x, -log_for_f32((1.0 - x) * (1.0 + x), kLn2));
   y = select(abs(x) == 1.0, copysign(splat<W>(Limits<f64>::infinity), x), y);
   return select(abs(x) > 1.0, Limits<f64>::nan, y);
 }
@@ -134,16 +142,16 @@ AOTI_NOINLINE f64 erfinv_scalar(f64 x) {
 }
 
 template <int W> AOTI_INLINE Vec<f64, W> pow_for_f32(Vec<f64, W> x, Vec<f64, W> y) {
-  Vec<f64, W> product = y * log_f64(abs(x));
-  product = select(product > 700.0, 700.0, product);
-  product = select(product < -700.0, -700.0, product);
-  Vec<f64, W> r = exp_f64(product);
-  auto integer = trunc(y) == y;
-  auto odd = integer & (trunc(y * 0.5) * 2.0 != y);
-  r = select(signbit(x) & odd, -r, r);
-  r = select((x < 0.0) & ~integer & (abs(x) != Limits<f64>::infinity), Limits<f64>::nan, r);
-  auto one = (x == 1.0) | (y == 0.0) | ((x == -1.0) & (abs(y) == Limits<f64>::infinity));
-  return select(one, 1.0, r);
+  Vec<f64, W> r = exp2_for_f32(y * log2_for_f32(abs(x)));
+  const auto negative = signbit(x);
+  if (any(negative)) {
+    const auto integer = trunc(y) == y;
+    const auto odd = integer & (trunc(y * 0.5) * 2.0 != y);
+    r = select(negative & odd, -r, r);
+    r = select((x < 0.0) & ~integer & (abs(x) != Limits<f64>::infinity), Limits<f64>::nan, r);
+    r = select((x == -1.0) & (abs(y) == Limits<f64>::infinity), 1.0, r);
+  }
+  return select((x == 1.0) | (y == 0.0), 1.0, r);
 }
 
 } // namespace detail
@@ -152,6 +160,15 @@ template <int W> AOTI_INLINE Vec<f64, W> pow_for_f32(Vec<f64, W> x, Vec<f64, W> 
   template <int W> AOTI_INLINE Vec<f32, W> NAME(Vec<f32, W> x) { return detail::KERNEL(x); }
 #define AOTI_F64_DIRECT(NAME, KERNEL)                                                                \
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) { return detail::KERNEL(x); }
+// Where lanes are not inside of the kernel's range, as libm has it.
+#define AOTI_F64_INSIDE(NAME, KERNEL, RANGE)                                                         \
+  template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) {                                     \
+    const Vec<f64, W> y = detail::KERNEL(x);                                                         \
+    const auto outside = ~(abs(x) < RANGE);                                                          \
+    if (__builtin_expect(any(outside), 0))                                                           \
+      return select(outside, lanewise([](f64 v) { return scalar::NAME(v); }, x), y);                 \
+    return y;                                                                                        \
+  }
 #define AOTI_F64_LIBM(NAME)                                                                          \
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) {                                     \
     return lanewise([](f64 v) { return scalar::NAME(v); }, x);                                   \
@@ -177,25 +194,20 @@ AOTI_F64_DIRECT(exp, exp_f64)
 AOTI_F64_DIRECT(expm1, expm1_f64)
 AOTI_F64_DIRECT(log, log_f64)
 AOTI_F64_DIRECT(log1p, log1p_f64)
-AOTI_F64_LIBM(log2)
+AOTI_F64_DIRECT(exp2, exp2_f64)
+AOTI_F64_DIRECT(log2, log2_f64)
+AOTI_F64_DIRECT(asinh, asinh_f64)
+AOTI_F64_DIRECT(acosh, acosh_f64)
+AOTI_F64_DIRECT(atanh, atanh_f64)
+AOTI_F64_INSIDE(sin, sine_f64<0>, 0x1p20)
+AOTI_F64_INSIDE(cos, sine_f64<1>, 0x1p20)
+AOTI_F64_INSIDE(tan, tan_f64, 0x1p20)
+AOTI_F64_INSIDE(sinh, sinh_f64, 700.0)
+AOTI_F64_INSIDE(cosh, cosh_f64, 700.0)
 AOTI_F64_LIBM(log10)
-AOTI_F64_LIBM(exp2)
-AOTI_F64_LIBM(sin)
-AOTI_F64_LIBM(cos)
-AOTI_F64_LIBM(tan)
-AOTI_F64_LIBM(asin)
-AOTI_F64_LIBM(acos)
-AOTI_F64_LIBM(atan)
-AOTI_F64_LIBM(sinh)
-AOTI_F64_LIBM(cosh)
-AOTI_F64_LIBM(asinh)
-AOTI_F64_LIBM(acosh)
-AOTI_F64_LIBM(atanh)
 AOTI_F64_LIBM(erf)
 AOTI_F64_LIBM(erfc)
-AOTI_F64_LIBM2(atan2)
 AOTI_F64_LIBM2(pow)
-AOTI_F64_LIBM2(hypot)
 
 template <int W> AOTI_INLINE Vec<f32, W> exp2(Vec<f32, W> x) {
   Vec<f32, W> c = select(x > 129.0f, 129.0f, x);
@@ -203,31 +215,41 @@ template <int W> AOTI_INLINE Vec<f32, W> exp2(Vec<f32, W> x) {
   auto n = detail::round_product(c, 1.0f);
   return detail::scale(detail::exp_reduced((c - n.value) * 0x1.62e430p-1f), n.integer);
 }
-AOTI_F32_THROUGH(expm1, detail::expm1_f64(v))
-AOTI_F32_THROUGH(log2, detail::log_f64(v) * detail::log2_e)
-AOTI_F32_THROUGH(log10, detail::log_f64(v) * 0x1.bcb7b1526e50ep-2)
+AOTI_F32_DIRECT(expm1, expm1_f32)
+AOTI_F32_DIRECT(log2, log2_f32)
+AOTI_F32_THROUGH(log10, detail::log_for_f32(v, 0x1.34413509f79ffp-2))
 AOTI_F32_THROUGH(erfc, detail::erfc_for_f32(v))
 AOTI_F32_THROUGH(erfinv, detail::erfinv_for_f32(v))
 
 template <int W> AOTI_INLINE Vec<f32, W> tan(Vec<f32, W> x) {
-  Vec<f32, W> y = detail::through_f64([](auto v) { return detail::tan_f64(v); }, x);
+  Vec<f32, W> y = detail::through_f64([](auto v) { return detail::tan_for_f32(v); }, x);
   auto large = ~(abs(x) < 0x1p20f);
   if (__builtin_expect(any(large), 0)) y = select(large, lanewise([](f32 v) { return scalar::tanf(v); }, x), y);
   return y;
 }
 
-AOTI_F32_THROUGH(asin, copysign(detail::angle_f64(abs(v), sqrt((1.0 - v) * (1.0 + v))), v))
-AOTI_F32_THROUGH(acos, detail::atan2_f64(sqrt((1.0 - v) * (1.0 + v)), v))
-AOTI_F32_THROUGH(atan, detail::atan_f64(v))
+AOTI_F32_THROUGH(asin, copysign(detail::angle_for_f32(abs(v), sqrt((1.0 - v) * (1.0 + v))), v))
+AOTI_F32_THROUGH(acos, detail::atan2_for_f32(sqrt((1.0 - v) * (1.0 + v)), v))
+AOTI_F32_THROUGH(atan, detail::atan_for_f32(v))
 
-AOTI_F32_THROUGH(cosh, detail::cosh_f64(v))
-AOTI_F32_THROUGH(sinh, detail::sinh_f64(v))
-AOTI_F32_THROUGH(asinh, detail::asinh_f64(v))
-AOTI_F32_THROUGH(acosh, detail::acosh_f64(v))
-AOTI_F32_THROUGH(atanh, detail::atanh_f64(v))
+AOTI_F32_THROUGH(cosh, detail::cosh_for_f32(v))
+AOTI_F32_THROUGH(sinh, detail::sinh_for_f32(v))
+AOTI_F32_THROUGH(asinh, detail::asinh_for_f32(v))
+AOTI_F32_THROUGH(acosh, detail::acosh_for_f32(v))
+AOTI_F32_THROUGH(atanh, detail::atanh_for_f32(v))
+
+template <int W> AOTI_INLINE Vec<f64, W> asin(Vec<f64, W> x) {
+  return select(x == 0.0, x, copysign(detail::angle_f64(abs(x), sqrt((1.0 - x) * (1.0 + x))), x));
+}
+template <int W> AOTI_INLINE Vec<f64, W> acos(Vec<f64, W> x) {
+  return detail::atan2_f64(sqrt((1.0 - x) * (1.0 + x)), x);
+}
+template <int W> AOTI_INLINE Vec<f64, W> atan(Vec<f64, W> x) { return detail::atan2_f64(x, splat<W>(1.0)); }
+template <int W> AOTI_INLINE Vec<f64, W> atan2(Vec<f64, W> y, Vec<f64, W> x) { return detail::atan2_f64(y, x); }
+template <int W> AOTI_INLINE Vec<f64, W> hypot(Vec<f64, W> x, Vec<f64, W> y) { return detail::hypot_f64(x, y); }
 
 template <int W> AOTI_INLINE Vec<f32, W> atan2(Vec<f32, W> y, Vec<f32, W> x) {
-  return detail::through_f64([](auto a, auto b) { return detail::atan2_f64(a, b); }, y, x);
+  return detail::through_f64([](auto a, auto b) { return detail::atan2_for_f32(a, b); }, y, x);
 }
 template <int W> AOTI_INLINE Vec<f32, W> pow(Vec<f32, W> x, Vec<f32, W> y) {
   return detail::through_f64([](auto a, auto b) { return detail::pow_for_f32(a, b); }, x, y);
@@ -288,6 +310,7 @@ AOTI_WITH_SCALAR(pow)
 AOTI_WITH_SCALAR(hypot)
 #undef AOTI_F32_DIRECT
 #undef AOTI_F64_DIRECT
+#undef AOTI_F64_INSIDE
 #undef AOTI_F64_LIBM
 #undef AOTI_F64_LIBM2
 #undef AOTI_F32_THROUGH

@@ -8,7 +8,7 @@
 // erf, erfc and lgamma are right to about 1e-15, absolutely.
 #pragma once
 
-#include "math_f64.h"
+#include "math_f64_more.h"
 
 AOTI_NAMESPACE_BEGIN
 namespace scalar {
@@ -144,29 +144,11 @@ AOTI_INLINE Angle reduce(f64 x) {
     Angle r = reduce_large(a);
     return x < 0 ? Angle{-r.quadrant & 3, -r.high, -r.low} : r;
   }
-  // pi/2 in three parts; products with the first two are exact.
-  f64 k = __builtin_rint(x * 0x1.45f306dc9c883p-1);
-  f64 first = x - k * 0x1.921fb544p+0;
-  Twice r = exact_sum(first, -k * 0x1.0b4611a6p-34);
-  r.low -= k * 0x1.3198a2e037073p-69;
-  r = quick_sum(r.high, r.low);
-  return {int(i64(k)) & 3, r.high, r.low};
+  auto r = aoti::detail::reduce_angle(Vec<f64, 1>{x});
+  return {int(r.quadrant.v) & 3, r.high.v, r.low.v};
 }
-AOTI_INLINE f64 sine(f64 r, f64 low) {
-  f64 z = r * r;
-  f64 p = aoti::detail::horner(Vec<f64, 1>{z}, -0x1.5555555555555p-3, 0x1.1111111111111p-7, -0x1.a01a01a01a01ap-13,
-                               0x1.71de3a556c734p-19, -0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33,
-                               -0x1.ae7f3e733b81fp-41, 0x1.952c77030ad4ap-49).v;
-  return r + (r * z * p + low * (1 - 0.5 * z));
-}
-AOTI_INLINE f64 cosine(f64 r, f64 low) {
-  f64 z = r * r;
-  f64 p = aoti::detail::horner(Vec<f64, 1>{z}, 0x1.5555555555555p-5, -0x1.6c16c16c16c17p-10, 0x1.a01a01a01a01ap-16,
-                               -0x1.27e4fb7789f5cp-22, 0x1.1eed8eff8d898p-29, -0x1.93974a8c07c9dp-37,
-                               0x1.ae7f3e733b81fp-45, -0x1.6827863b97d97p-53).v;
-  Twice head = exact_sum(1, -0.5 * z);
-  return head.high + (head.low + (z * z * p - r * low));
-}
+AOTI_INLINE f64 sine(f64 r, f64 low) { return aoti::detail::sine(Vec<f64, 1>{r}, Vec<f64, 1>{low}).v; }
+AOTI_INLINE f64 cosine(f64 r, f64 low) { return aoti::detail::cosine(Vec<f64, 1>{r}, Vec<f64, 1>{low}).v; }
 } // namespace detail
 
 AOTI_INLINE f64 exp(f64 x) { return aoti::detail::exp_f64(Vec<f64, 1>{x}).v; }
@@ -196,60 +178,22 @@ AOTI_INLINE f32 sinf(f32 x) { return f32(sin(f64(x))); }
 AOTI_INLINE f32 cosf(f32 x) { return f32(cos(f64(x))); }
 AOTI_INLINE f32 tanf(f32 x) { return f32(tan(f64(x))); }
 
-AOTI_NOINLINE f64 expm1(f64 x) {
-  if (x != x || x == 0) return x;
-  if (x > 40) return exp(x);
-  if (x < -60) return -1;
-  auto n = aoti::detail::round_product(Vec<f64, 1>{x}, aoti::detail::log2_e);
-  f64 r = __builtin_fma(n.value.v, -aoti::detail::ln2_low, __builtin_fma(n.value.v, -aoti::detail::ln2_high, x));
-  f64 p = __builtin_fma(aoti::detail::exp_tail(Vec<f64, 1>{r}).v, r * r, r);
-  f64 power = bit_cast<f64>((n.integer.v + 1023) << 52);
-  return __builtin_fma(p, power, power - 1);
-}
-AOTI_INLINE f64 log1p(f64 x) {
-  f64 u = x + 1;
-  if (u == 0) return -detail::infinity;
-  if (u == 1 || u == detail::infinity) return x;
-  return log(u) + (x - (u - 1)) / u;
-}
-// Powers of 2 come out exact: the logarithm of 1 is 0.
-AOTI_NOINLINE f64 log2(f64 x) {
-  if (!(x > 0) || x == detail::infinity) return log(x);
-  f64 shift = 0;
-  if (x < Limits<f64>::min_positive) x *= 0x1p54, shift = -54;
-  i64 bits = bit_cast<i64>(x);
-  i64 e = (bits - 0x3fe6a09e667f3bcd) >> 52;
-  f64 m = bit_cast<f64>(bits - (e << 52));
-  return log(m) * aoti::detail::log2_e + (f64(e) + shift);
-}
+#define AOTI_OF_LANES(NAME) \
+  AOTI_NOINLINE f64 NAME(f64 x) { return aoti::detail::NAME##_f64(Vec<f64, 1>{x}).v; }
+#define AOTI_OF_LANES2(NAME) \
+  AOTI_NOINLINE f64 NAME(f64 x, f64 y) { return aoti::detail::NAME##_f64(Vec<f64, 1>{x}, Vec<f64, 1>{y}).v; }
+AOTI_OF_LANES(expm1)
+AOTI_OF_LANES(log1p)
+AOTI_OF_LANES(exp2)
+AOTI_OF_LANES(log2)
+AOTI_OF_LANES(asinh)
+AOTI_OF_LANES(acosh)
+AOTI_OF_LANES(atanh)
+AOTI_OF_LANES2(atan2)
+AOTI_OF_LANES2(hypot)
+#undef AOTI_OF_LANES
+#undef AOTI_OF_LANES2
 AOTI_INLINE f64 log10(f64 x) { return log2(x) * 0x1.34413509f79ffp-2; }
-AOTI_NOINLINE f64 exp2(f64 x) {
-  if (x != x) return x;
-  if (x > 1024) return detail::infinity;
-  if (x < -1080) return 0;
-  f64 n = __builtin_rint(x), r = (x - n) * 0x1.62e42fefa39efp-1;
-  f64 p = __builtin_fma(aoti::detail::exp_tail(Vec<f64, 1>{r}).v, r * r, r) + 1;
-  return aoti::detail::scale(Vec<f64, 1>{p}, Vec<i64, 1>{i64(n)}).v;
-}
-
-// Reduced to |t| <= tan(pi/8) by turning by pi/4 or pi/2; then the series of the arctangent.
-AOTI_NOINLINE f64 atan2(f64 y, f64 x) {
-  if (x != x || y != y) return x + y;
-  f64 a = __builtin_fabs(y), b = __builtin_fabs(x);
-  if (a == detail::infinity || b == detail::infinity) a = a == detail::infinity, b = b == detail::infinity;
-  if (a == 0 && b == 0) b = 1;
-  while (a > 0x1p1000 || b > 0x1p1000) a *= 0x1p-500, b *= 0x1p-500;
-  f64 up = a, along = b, base = 0, base_low = 0;
-  if (a > b * 0x1.3504f333f9de6p+1)
-    up = -b, along = a, base = detail::half_pi, base_low = detail::half_pi_low;
-  else if (a > b * 0x1.a827999fcef32p-2)
-    up = a - b, along = a + b, base = detail::half_pi / 2, base_low = detail::half_pi_low / 2;
-  f64 t = up / along, z = t * t, sum = 0;
-  for (int n = 47; n >= 3; n -= 2) sum = (n / 2 % 2 ? -1.0 / n : 1.0 / n) + z * sum;
-  f64 angle = base + (t + (t * z * sum + base_low));
-  if (__builtin_signbit(x)) angle = detail::pi - (angle - 2 * detail::half_pi_low);
-  return __builtin_copysign(angle, y);
-}
 AOTI_INLINE f64 atan(f64 x) { return x == 0 ? x : atan2(x, 1.0); }
 AOTI_INLINE f64 asin(f64 x) { return x == 0 ? x : atan2(x, __builtin_sqrt((1 - x) * (1 + x))); }
 AOTI_INLINE f64 acos(f64 x) { return atan2(__builtin_sqrt((1 - x) * (1 + x)), x); }
@@ -267,22 +211,6 @@ AOTI_NOINLINE f64 cosh(f64 x) {
   f64 half = exp(__builtin_fabs(x) * 0.5), e = half * half;
   return __builtin_fabs(x) > 40 ? half * 0.5 * half : 0.5 * (exp(__builtin_fabs(x)) + 1 / e);
 }
-AOTI_NOINLINE f64 asinh(f64 x) {
-  f64 a = __builtin_fabs(x);
-  if (a == 0) return x;
-  f64 y = a > 0x1p28 ? log(a) + 0x1.62e42fefa39efp-1 : log1p(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
-  return __builtin_copysign(y, x);
-}
-AOTI_NOINLINE f64 acosh(f64 x) {
-  if (x < 1) return detail::nan;
-  f64 t = x - 1;
-  return x > 0x1p28 ? log(x) + 0x1.62e42fefa39efp-1 : log1p(t + __builtin_sqrt(2 * t + t * t));
-}
-AOTI_NOINLINE f64 atanh(f64 x) {
-  f64 a = __builtin_fabs(x);
-  return x == 0 ? x : __builtin_copysign(0.5 * log1p(2 * a / (1 - a)), x);
-}
-
 // erf by its series of positive terms (DLMF 7.6.2), erfc from 1 on by the continued fraction (DLMF 7.9.2).
 AOTI_NOINLINE f64 erf_series(f64 x) {
   f64 term = x, sum = x, z = 2 * x * x;
@@ -353,16 +281,6 @@ AOTI_NOINLINE f64 pow(f64 x, f64 y) {
   }
   if (x < 0 && a != detail::infinity && !integer && __builtin_fabs(y) != detail::infinity) return detail::nan;
   return __builtin_signbit(x) && odd ? -result : result;
-}
-AOTI_NOINLINE f64 hypot(f64 x, f64 y) {
-  f64 a = __builtin_fabs(x), b = __builtin_fabs(y);
-  if (a == detail::infinity || b == detail::infinity) return detail::infinity;
-  if (a != a || b != b) return a + b;
-  f64 scale = 1, back = 1;
-  if (a > 0x1p500 || b > 0x1p500) scale = 0x1p-600, back = 0x1p600;
-  if (a < 0x1p-500 && b < 0x1p-500) scale = 0x1p600, back = 0x1p-600;
-  a *= scale, b *= scale;
-  return __builtin_sqrt(__builtin_fma(a, a, b * b)) * back;
 }
 AOTI_INLINE f64 fmod(f64 x, f64 y) { return aoti::detail::scalar_fmod(x, y); }
 

@@ -22,38 +22,41 @@ namespace special {
 namespace detail {
 
 // e^-x I_order(x) for order 0 or 1 and x >= 0: DLMF 10.25.2 below 20, 10.40.1 above (smallest term e^-2x).
-AOTI_NOINLINE f64 bessel_i_scaled(int order, f64 x) {
-  if (x < 20) {
-    f64 z = x * x / 4, term = order == 0 ? 1 : x / 2, sum = term;
-    for (int k = 1; k < 100; ++k) {
-      term *= z / (f64(k) * (k + order));
-      sum += term;
-      if (term <= 1e-17 * sum) break;
+template <int Order, int W> AOTI_INLINE Vec<f64, W> bessel_i_scaled(Vec<f64, W> x, f64 enough) {
+  const auto large = x >= 20.0;
+  const Vec<f64, W> a = select(large, 0.0, x), z = a * a * 0.25;
+  Vec<f64, W> term = Order == 0 ? splat<W>(1.0) : a * 0.5, sum = term;
+  for (int k = 1; k < 100 && any(term > sum * enough); ++k) {
+    term = term * (z * (1.0 / (f64(k) * (k + Order))));
+    sum = sum + term;
+  }
+  Vec<f64, W> value = sum * exp(-a);
+  if (any(large)) {
+    const Vec<f64, W> inverse = select(large, 0.125 / x, 0.0);
+    term = splat<W>(1.0), sum = term;
+    for (int k = 1; k < 40 && any(abs(term) > enough); ++k) {
+      const f64 odd = 2 * k - 1;
+      term = term * (inverse * ((odd * odd - 4 * Order) / k));
+      sum = sum + term;
     }
-    return sum * scalar::exp(-x);
+    const Vec<f64, W> asymptotic = sum / (sqrt(x) * 0x1.40d931ff62705p+1); // the root of two pi
+    value = select(large, select(x == infinity, 0.0, asymptotic), value);
   }
-  if (x == infinity) return 0;
-  f64 mu = 4 * order, term = 1, sum = 1;
-  for (int k = 1; k < 40; ++k) {
-    f64 odd = 2 * k - 1;
-    term *= -(mu - odd * odd) / (8 * x * k);
-    sum += term;
-    if (__builtin_fabs(term) <= 1e-17) break;
-  }
-  return sum / (__builtin_sqrt(2 * pi) * __builtin_sqrt(x));
+  return value;
 }
-AOTI_INLINE f64 i0e_f64(f64 x) { return bessel_i_scaled(0, __builtin_fabs(x)); }
-AOTI_INLINE f64 i1e_f64(f64 x) { return __builtin_copysign(bessel_i_scaled(1, __builtin_fabs(x)), x); }
+template <int W> AOTI_INLINE Vec<f64, W> i0e_of(Vec<f64, W> x, f64 enough) { return bessel_i_scaled<0>(abs(x), enough); }
+template <int W> AOTI_INLINE Vec<f64, W> i1e_of(Vec<f64, W> x, f64 enough) {
+  return copysign(bessel_i_scaled<1>(abs(x), enough), x);
+}
 // Two factors, so that the product overflows only where the function does; at infinity PyTorch gives NaN.
-AOTI_NOINLINE f64 unscale(f64 scaled, f64 x) {
-  if (x == infinity) return nan;
-  f64 half = scalar::exp(x / 2);
-  return scaled * half * half;
+template <int W> AOTI_INLINE Vec<f64, W> unscale(Vec<f64, W> scaled, Vec<f64, W> x) {
+  const Vec<f64, W> half = exp(x * 0.5);
+  return select(x == infinity, nan, scaled * half * half);
 }
-AOTI_NOINLINE f64 i0_f64(f64 x) { return unscale(i0e_f64(x), __builtin_fabs(x)); }
-AOTI_NOINLINE f64 i1_f64(f64 x) {
-  f64 a = __builtin_fabs(x);
-  return __builtin_copysign(unscale(bessel_i_scaled(1, a), a), x);
+template <int W> AOTI_INLINE Vec<f64, W> i0_of(Vec<f64, W> x, f64 enough) { return unscale(i0e_of(x, enough), abs(x)); }
+template <int W> AOTI_INLINE Vec<f64, W> i1_of(Vec<f64, W> x, f64 enough) {
+  const Vec<f64, W> a = abs(x);
+  return copysign(unscale(bessel_i_scaled<1>(a, enough), a), x);
 }
 
 // The integral of e^(-x (cosh t - 1)) cosh(nu t) over t >= 0, that is e^x K_nu(x): DLMF 10.32.9.
@@ -164,7 +167,9 @@ AOTI_NOINLINE f64 j1_f64(f64 x) { return __builtin_isinf(x) ? nan : libm::aoti_l
 AOTI_NOINLINE f64 y0_f64(f64 x) { return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) ? nan : libm::aoti_libm_y0(x); }
 AOTI_NOINLINE f64 y1_f64(f64 x) { return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) ? nan : libm::aoti_libm_y1(x); }
 #endif
-AOTI_NOINLINE f64 spherical_j0_f64(f64 x) { return __builtin_isinf(x) ? 0 : x == 0 ? 1 : scalar::sin(x) / x; }
+template <int W> AOTI_INLINE Vec<f64, W> spherical_j0_of(Vec<f64, W> x) {
+  return select(abs(x) == infinity, 0.0, select(x == 0.0, 1.0, sin(x) / x));
+}
 
 // Between -10.5 and 2.5, the Taylor series of y'' = x y about the nearest integer; beyond, DLMF 9.6.2 with K_1/3, and
 // the asymptotic series 9.7.9.
@@ -223,18 +228,18 @@ AOTI_NOINLINE f64 airy_f64(f64 x) {
 
 } // namespace detail
 
-AOTI_SPECIAL1(i0, detail::i0_f64)
-AOTI_SPECIAL1(i0e, detail::i0e_f64)
-AOTI_SPECIAL1(i1, detail::i1_f64)
-AOTI_SPECIAL1(i1e, detail::i1e_f64)
+AOTI_SPECIAL1_TO(i0, detail::i0_of)
+AOTI_SPECIAL1_TO(i0e, detail::i0e_of)
+AOTI_SPECIAL1_TO(i1, detail::i1_of)
+AOTI_SPECIAL1_TO(i1e, detail::i1e_of)
 AOTI_SPECIAL1(bessel_j0, detail::j0_f64)
 AOTI_SPECIAL1(bessel_j1, detail::j1_f64)
 AOTI_SPECIAL1(bessel_y0, detail::y0_f64)
 AOTI_SPECIAL1(bessel_y1, detail::y1_f64)
-AOTI_SPECIAL1(spherical_bessel_j0, detail::spherical_j0_f64)
+AOTI_SPECIAL1_OF_LANES(spherical_bessel_j0, detail::spherical_j0_of)
 AOTI_SPECIAL1(airy_ai, detail::airy_f64)
-AOTI_SPECIAL1(modified_bessel_i0, detail::i0_f64)
-AOTI_SPECIAL1(modified_bessel_i1, detail::i1_f64)
+AOTI_SPECIAL1_TO(modified_bessel_i0, detail::i0_of)
+AOTI_SPECIAL1_TO(modified_bessel_i1, detail::i1_of)
 AOTI_SPECIAL1(modified_bessel_k0, detail::k0_f64)
 AOTI_SPECIAL1(modified_bessel_k1, detail::k1_f64)
 AOTI_SPECIAL1(scaled_modified_bessel_k0, detail::k0e_f64)

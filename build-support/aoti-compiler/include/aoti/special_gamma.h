@@ -13,21 +13,49 @@ constexpr f64 infinity = Limits<f64>::infinity, nan = Limits<f64>::nan;
 
 AOTI_INLINE f64 lgamma_f64(f64 x) { return scalar::lgamma(x); }
 
-// DLMF 5.11.2 from x = 10 on, reached by the recurrence 5.5.2; 5.5.4 reflects negative arguments.
-AOTI_NOINLINE f64 digamma_f64(f64 x) {
-  if (x == 0) return __builtin_copysign(infinity, -x);
-  f64 result = 0;
-  if (x < 0) {
-    f64 whole = __builtin_trunc(x);
-    if (x == whole) return nan;
-    result = -pi / scalar::tan(pi * (x - whole));
-    x = 1 - x;
-  }
-  for (; x < 10; x += 1) result -= 1 / x;
-  f64 z = 1 / (x * x);
-  f64 series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
-  return result + (scalar::log(x) - 0.5 / x - (x < 1e17 ? series : 0));
+// Right to about 1e-14, absolutely: Stirling's series (DLMF 5.11.1) from 8 on, below it of the argument plus 8, by the recurrence;
+// below 1/2 reflected. y + i and y + 7 - i of the recurrence's product are a pair: y^2 + 7 y + i (7 - i).
+template <int W> AOTI_INLINE Vec<f64, W> lgamma_for_f32(Vec<f64, W> x) {
+  const auto reflected = x < 0.5;
+  const Vec<f64, W> own = select(reflected, 1.0 - x, x);
+  const auto low = own < 8.0;
+  const Vec<f64, W> y = select(low, own + 8.0, own), t = mad(own, own, own * 7.0);
+  Vec<f64, W> factor = select(low, t * (t + 6.0) * ((t + 10.0) * (t + 12.0)), 1.0);
+  const Vec<f64, W> inverse = 1.0 / y;
+  const Vec<f64, W> series =
+      inverse * aoti::detail::horner(inverse * inverse, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360);
+  const Vec<f64, W> stirling = mad(y - 0.5, log(y), 0x1.d67f1c864beb5p-1 - y) + series;
+  const Vec<f64, W> fraction = x - round(x);
+  if (any(reflected))
+    factor = select(reflected, factor * pi / abs(aoti::detail::sine_f64<0>(fraction * pi)), factor);
+  Vec<f64, W> value = stirling - log(factor);
+  value = select((x == 1.0) | (x == 2.0), 0.0, select(reflected, -value, value));
+  return select((abs(x) == infinity) | (reflected & (fraction == 0.0)), infinity, value);
 }
+
+// DLMF 5.11.2 from x = 10 on, below it of the argument plus 10 by the recurrence 5.5.2: the sum of 1 / (y + i) is (2 y + 9) D'(t) / D(t),
+// t = y^2 + 9 y and D the product of all t + i (9 - i), i < 5. 5.5.4 reflects negative arguments.
+template <int W> AOTI_INLINE Vec<f64, W> digamma_of(Vec<f64, W> x) {
+  const auto negative = x < 0.0;
+  const Vec<f64, W> own = select(negative, 1.0 - x, x);
+  const auto low = own < 10.0;
+  const Vec<f64, W> y = select(low, own + 10.0, own), from = select(low, own, 1.0), t = mad(from, from, from * 9.0);
+  const Vec<f64, W> above = aoti::detail::horner(t, 40320.0, 24352.0, 3924.0, 240.0, 5.0);
+  const Vec<f64, W> below = t * aoti::detail::horner(t, 40320.0, 12176.0, 1308.0, 60.0, 1.0);
+  const Vec<f64, W> sum = select(low, mad(from, splat<W>(2.0), splat<W>(9.0)) * above / below, 0.0);
+  const Vec<f64, W> inverse = 1.0 / y, z = inverse * inverse;
+  const Vec<f64, W> series =
+      z * aoti::detail::horner(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
+  Vec<f64, W> value = log(y) - inverse * 0.5 - series - sum;
+  if (any(negative)) {
+    const Vec<f64, W> fraction = x - trunc(x);
+    const Vec<f64, W> turned = value - pi / aoti::detail::tan_f64(fraction * pi);
+    value = select(negative, select(fraction == 0.0, nan, turned), value);
+  }
+  value = select(abs(x) == infinity, select(negative, splat<W>(nan), infinity), value);
+  return select(x == 0.0, copysign(splat<W>(infinity), -x), value);
+}
+AOTI_NOINLINE f64 digamma_f64(f64 x) { return digamma_of(Vec<f64, 1>{x}).v; }
 
 // The derivative of the above: DLMF 5.15.8, 5.15.5 and 5.15.6.
 AOTI_NOINLINE f64 trigamma_f64(f64 x) {
@@ -112,17 +140,18 @@ AOTI_NOINLINE f64 gamma_density(f64 a, f64 x) {
   return scalar::exp(a * log1p_minus(u) - stirling) / __builtin_sqrt(2 * pi * a);
 }
 
+// Terms are summed until one is `enough` smaller than the sum.
 // The series DLMF 8.7.1 for the lower function, Lentz's evaluation of the fraction 8.9.2 for the upper one.
-AOTI_NOINLINE f64 gamma_lower_series(f64 a, f64 x) {
+AOTI_NOINLINE f64 gamma_lower_series(f64 a, f64 x, f64 enough) {
   f64 sum = 1, term = 1;
   for (f64 k = 1; k < 1e6; k += 1) {
     term *= x / (a + k);
     sum += term;
-    if (term < 1e-17 * sum) break;
+    if (term < enough * sum) break;
   }
   return gamma_density(a, x) * sum;
 }
-AOTI_NOINLINE f64 gamma_upper_fraction(f64 a, f64 x) {
+AOTI_NOINLINE f64 gamma_upper_fraction(f64 a, f64 x, f64 enough) {
   f64 b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
   for (f64 k = 1; k < 1e6; k += 1) {
     f64 numerator = -k * (k - a);
@@ -134,54 +163,54 @@ AOTI_NOINLINE f64 gamma_upper_fraction(f64 a, f64 x) {
     d = 1 / d;
     f64 factor = d * c;
     h *= factor;
-    if (__builtin_fabs(factor - 1) < 1e-16) break;
+    if (__builtin_fabs(factor - 1) < 8 * enough) break;
   }
   return gamma_density(a, x) * a * h;
 }
 
 // 1 - x^a / Gamma(a + 1) - ..., for small x and a, where one minus the series would cancel.
-AOTI_NOINLINE f64 gamma_upper_series(f64 a, f64 x) {
+AOTI_NOINLINE f64 gamma_upper_series(f64 a, f64 x, f64 enough) {
   f64 sum = 0, factor = 1;
   for (f64 k = 1; k < 2000; k += 1) {
     factor *= -x / k;
     f64 term = factor / (a + k);
     sum += term;
-    if (__builtin_fabs(term) < 1e-17 * __builtin_fabs(sum)) break;
+    if (__builtin_fabs(term) < enough * __builtin_fabs(sum)) break;
   }
   f64 log_x = scalar::log(x);
   f64 first = -scalar::expm1(a * log_x - scalar::lgamma(1 + a));
   return first - scalar::exp(a * log_x - scalar::lgamma(a)) * sum;
 }
 
-AOTI_NOINLINE f64 igamma_f64(f64 a, f64 x) {
+AOTI_NOINLINE f64 igamma_of(f64 a, f64 x, f64 enough) {
   if (a < 0 || x < 0) return nan;
   if (a == 0) return x > 0 ? 1 : nan;
   if (x == 0) return 0;
   if (a == infinity) return x == infinity ? nan : 0;
   if (x == infinity) return 1;
   if (a != a || x != x) return nan;
-  return x <= 1 || x <= a ? gamma_lower_series(a, x) : 1 - gamma_upper_fraction(a, x);
+  return x <= 1 || x <= a ? gamma_lower_series(a, x, enough) : 1 - gamma_upper_fraction(a, x, enough);
 }
-AOTI_NOINLINE f64 igammac_f64(f64 a, f64 x) {
+AOTI_NOINLINE f64 igammac_of(f64 a, f64 x, f64 enough) {
   if (a < 0 || x < 0) return nan;
   if (a == 0) return x > 0 ? 0 : nan;
   if (x == 0) return 1;
   if (a == infinity) return x == infinity ? nan : 1;
   if (x == infinity) return 0;
   if (a != a || x != x) return nan;
-  if (x > 1.1) return x < a ? 1 - gamma_lower_series(a, x) : gamma_upper_fraction(a, x);
+  if (x > 1.1) return x < a ? 1 - gamma_lower_series(a, x, enough) : gamma_upper_fraction(a, x, enough);
   bool small_tail = x <= 0.5 ? -0.4 / scalar::log(x) < a : x * 1.1 < a;
-  return small_tail ? 1 - gamma_lower_series(a, x) : gamma_upper_series(a, x);
+  return small_tail ? 1 - gamma_lower_series(a, x, enough) : gamma_upper_series(a, x, enough);
 }
 
 } // namespace detail
 
-AOTI_SPECIAL1(lgamma, detail::lgamma_f64)
-AOTI_SPECIAL1(digamma, detail::digamma_f64)
+AOTI_SPECIAL1_BY_TYPE(lgamma, detail::lgamma_f64, detail::lgamma_for_f32)
+AOTI_SPECIAL1_OF_LANES(digamma, detail::digamma_of)
 AOTI_SPECIAL2(polygamma, detail::polygamma_f64)
 AOTI_SPECIAL2(zeta, detail::zeta_f64)
-AOTI_SPECIAL2(igamma, detail::igamma_f64)
-AOTI_SPECIAL2(igammac, detail::igammac_f64)
+AOTI_SPECIAL2_TO(igamma, detail::igamma_of)
+AOTI_SPECIAL2_TO(igammac, detail::igammac_of)
 
 } // namespace special
 AOTI_NAMESPACE_END

@@ -23,6 +23,10 @@ AOTI_NOINLINE f64 erfcx_f64(f64 x) {
   return (1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z)))) / (x * sqrt_pi);
 }
 
+// As erfc of the type is: f32's is a vector's.
+template <int W> AOTI_INLINE Vec<f64, W> ndtr_for_f32(Vec<f64, W> x) {
+  return aoti::detail::erfc_for_f32(x * -sqrt_half) * 0.5;
+}
 AOTI_INLINE f64 ndtr_f64(f64 x) { return 0.5 * scalar::erfc(-x * sqrt_half); }
 AOTI_NOINLINE f64 log_ndtr_f64(f64 x) {
   f64 t = x * sqrt_half;
@@ -53,26 +57,39 @@ AOTI_NOINLINE f64 ndtri_f64(f64 p) {
   return p < 0.5 ? -sqrt_2 * erfc_inverse(2 * p) : sqrt_2 * erfc_inverse(2 * (1 - p));
 }
 
-AOTI_NOINLINE f64 entr_f64(f64 x) {
-  if (x != x) return x;
-  return x > 0 ? -x * scalar::log(x) : x == 0 ? 0 : -Limits<f64>::infinity;
+// To f32's precision, of every p of f32: erfinv(2p - 1) in w = -log(4 p (1 - p)), as of erfinv (math_more.h), with a fit of its own
+// for w beyond that one's (2^-30).
+template <int W> AOTI_INLINE Vec<f64, W> ndtri_for_f32(Vec<f64, W> p) {
+  const Vec<f64, W> w = -log(p * (1.0 - p) * 4.0), root = sqrt(w);
+  const Vec<f64, W> x = p * 2.0 - 1.0;
+  Vec<f64, W> y = aoti::detail::erfinv_of(x, w);
+  const Vec<f64, W> far = aoti::detail::horner(
+      root - 7.0, 0x1.b79e0497b5823p+2, 0x1.02335281f482ap+0, -0x1.0cc512f5173e8p-11, 0x1.a673e366adba6p-18,
+      0x1.94eedf8d31ac8p-18, -0x1.b42ac5c61b2b2p-20, 0x1.5b5c7a04d43d1p-22, -0x1.c725ac071c601p-25,
+      0x1.d3f113e7dca71p-28, -0x1.6cc4c272975a9p-30, 0x1.8a627386393dbp-32, -0x1.656ccefa4ee66p-35);
+  y = select(root > 4.0, copysign(far, x), y) * sqrt_2;
+  y = select(p == 0.0, -Limits<f64>::infinity, select(p == 1.0, Limits<f64>::infinity, y));
+  return select((p >= 0.0) & (p <= 1.0), y, Limits<f64>::nan);
 }
-AOTI_NOINLINE f64 sinc_f64(f64 x) {
-  if (x == 0) return 1;
-  f64 y = x * 0x1.921fb54442d18p+1;
-  return scalar::sin(y) / y;
-}
-AOTI_NOINLINE f64 xlogy_f64(f64 x, f64 y) { return y != y ? y : x == 0 ? 0 : x * scalar::log(y); }
-AOTI_NOINLINE f64 xlog1py_f64(f64 x, f64 y) { return y != y ? y : x == 0 ? 0 : x * scalar::log1p(y); }
 
-AOTI_NOINLINE f64 logaddexp_f64(f64 x, f64 y) {
-  if (x == y && __builtin_isinf(x)) return x;
-  return (x > y || x != x ? x : y) + scalar::log1p(scalar::exp(-__builtin_fabs(x - y)));
+template <int W> AOTI_INLINE Vec<f64, W> entr_of(Vec<f64, W> x) {
+  const Vec<f64, W> y = select(x > 0.0, -x * log(x), select(x == 0.0, splat<W>(0.0), -Limits<f64>::infinity));
+  return select(isnan(x), x, y);
 }
-AOTI_NOINLINE f64 logaddexp2_f64(f64 x, f64 y) {
-  if (x == y && __builtin_isinf(x)) return x;
-  f64 power = scalar::exp2(-__builtin_fabs(x - y));
-  return (x > y || x != x ? x : y) + scalar::log1p(power) * 0x1.71547652b82fep+0;
+template <int W> AOTI_INLINE Vec<f64, W> xlogy_of(Vec<f64, W> x, Vec<f64, W> y) {
+  return select(isnan(y), y, select(x == 0.0, 0.0, x * log(y)));
+}
+template <int W> AOTI_INLINE Vec<f64, W> xlog1py_of(Vec<f64, W> x, Vec<f64, W> y) {
+  return select(isnan(y), y, select(x == 0.0, 0.0, x * log1p(y)));
+}
+
+template <int W> AOTI_INLINE Vec<f64, W> logaddexp_of(Vec<f64, W> x, Vec<f64, W> y) {
+  const Vec<f64, W> sum = select((x > y) | isnan(x), x, y) + log1p(exp(-abs(x - y)));
+  return select((x == y) & isinf(x), x, sum);
+}
+template <int W> AOTI_INLINE Vec<f64, W> logaddexp2_of(Vec<f64, W> x, Vec<f64, W> y) {
+  const Vec<f64, W> sum = select((x > y) | isnan(x), x, y) + log1p(exp2(-abs(x - y))) * 0x1.71547652b82fep+0;
+  return select((x == y) & isinf(x), x, sum);
 }
 
 template <class T> AOTI_INLINE u64 magnitude(T x) { return x < T(0) ? 0 - u64(x) : u64(x); }
@@ -89,42 +106,34 @@ AOTI_INLINE u64 lcm_u64(u64 a, u64 b) { return a == 0 || b == 0 ? 0 : a / gcd_u6
 
 } // namespace detail
 
-AOTI_SPECIAL1(ndtr, detail::ndtr_f64)
-AOTI_SPECIAL1(ndtri, detail::ndtri_f64)
+AOTI_SPECIAL1_BY_TYPE(ndtr, detail::ndtr_f64, detail::ndtr_for_f32)
+AOTI_SPECIAL1_BY_TYPE(ndtri, detail::ndtri_f64, detail::ndtri_for_f32)
 AOTI_SPECIAL1(log_ndtr, detail::log_ndtr_f64)
 AOTI_SPECIAL1(erfcx, detail::erfcx_f64)
-AOTI_SPECIAL1(entr, detail::entr_f64)
-AOTI_SPECIAL2(xlogy, detail::xlogy_f64)
-AOTI_SPECIAL2(xlog1py, detail::xlog1py_f64)
-AOTI_SPECIAL2(logaddexp, detail::logaddexp_f64)
-AOTI_SPECIAL2(logaddexp2, detail::logaddexp2_f64)
+AOTI_SPECIAL1_OF_LANES(entr, detail::entr_of)
+AOTI_SPECIAL2_OF_LANES(xlogy, detail::xlogy_of)
+AOTI_SPECIAL2_OF_LANES(xlog1py, detail::xlog1py_of)
+AOTI_SPECIAL2_OF_LANES(logaddexp, detail::logaddexp_of)
+AOTI_SPECIAL2_OF_LANES(logaddexp2, detail::logaddexp2_of)
 
-AOTI_INLINE f64 sinc(f64 x) { return detail::sinc_f64(x); }
-// The product with pi is rounded to f32, as PyTorch does: it decides where the zeros fall.
-AOTI_INLINE f32 sinc(f32 x) {
-  if (x == 0) return 1;
-  f32 y = x * 0x1.921fb6p+1f;
-  return f32(scalar::sin(f64(y)) / f64(y));
-}
+// The product with pi is rounded to the type, as PyTorch does: it decides where the zeros fall.
 template <class T, int W> AOTI_INLINE Vec<T, W> sinc(Vec<T, W> x) {
-  return lanewise([](T v) { return sinc(v); }, x);
+  const Vec<T, W> y = x * T(0x1.921fb54442d18p+1);
+  return select(x == T(0), T(1), sin(y) / y);
 }
+template <class T> AOTI_INLINE enable_if<is_float<T>, T> sinc(T x) { return sinc(Vec<T, 1>{x}).v; }
 
-#if AOTI_GPU
-template <class T> AOTI_INLINE T step_towards(T x, T y) {
-  using U = unsigned_of<T>;
-  if (x != x || y != y) return x + y;
-  if (x == y) return y;
-  if (x == T(0)) return __builtin_copysign(bit_cast<T>(U(1)), y);
-  return bit_cast<T>(U(bit_cast<U>(x) + ((x < y) == (x > T(0)) ? U(1) : U(-1))));
+template <class T, int W> AOTI_INLINE Vec<T, W> nextafter(Vec<T, W> x, Vec<T, W> y) {
+  using Bits = signed_of<T>;
+  const auto towards_larger = (x < y) == (x > T(0));
+  const Vec<T, W> step = bits_as<T>(bits_as<Bits>(x) + select(towards_larger, splat<W>(Bits(1)), Bits(-1)));
+  const Vec<T, W> from_zero = copysign(bits_as<T>(splat<W>(Bits(1))), y);
+  return select(isnan(x) | isnan(y), x + y, select(x == y, y, select(x == T(0), from_zero, step)));
 }
-AOTI_INLINE f32 nextafter(f32 x, f32 y) { return step_towards(x, y); }
-AOTI_INLINE f64 nextafter(f64 x, f64 y) { return step_towards(x, y); }
-#else
-AOTI_INLINE f32 nextafter(f32 x, f32 y) { return __builtin_nextafterf(x, y); }
-AOTI_INLINE f64 nextafter(f64 x, f64 y) { return __builtin_nextafter(x, y); }
-#endif
-AOTI_SPECIAL2_LANES(nextafter)
+template <class T> AOTI_INLINE enable_if<is_float<T>, T> nextafter(T x, T y) {
+  return nextafter(Vec<T, 1>{x}, Vec<T, 1>{y}).v;
+}
+AOTI_SPECIAL2_WITH_SCALAR(nextafter)
 
 template <class T> AOTI_INLINE enable_if<is_float<T>, T> frexp(T x, i32 &exponent) {
   int e = 0;

@@ -97,6 +97,7 @@ headers![
     "math.h",
     "math_f32.h",
     "math_f64.h",
+    "math_f64_more.h",
     "math_more.h",
     "matrix.h",
     "matrix_units.h",

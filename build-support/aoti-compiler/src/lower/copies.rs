@@ -59,11 +59,15 @@ impl Scope<'_> {
         self.run_kernel(node, "map", KernelKind::Nest(nest));
     }
 
-    /// A value in a buffer of its own with channels last.
+    /// A value in a buffer of its own with channels last, one for all that read it so.
     pub(super) fn turned_copy(&mut self, value: ValueId) -> BufferId {
+        if let Some(buffer) = self.turned_copies[value] {
+            return buffer;
+        }
         let ty = self.graph.ty(value);
         let buffer = self.temporary(ty.dtype, Channels::Last.in_memory(&ty.shape), "");
         self.store(value, (buffer, Channels::Last), None, None);
+        self.turned_copies[value] = Some(buffer);
         buffer
     }
 
@@ -85,5 +89,41 @@ impl Scope<'_> {
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
         let name = format!("keep_{}", self.program.buffers[to].name);
         self.run_kernel(None, &name, KernelKind::Nest(nest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::text::parse;
+    use crate::loops::KernelKind;
+    use crate::lower::lower;
+    use crate::target::{GpuTarget, Target};
+    use crate::tuning::Decisions;
+
+    #[test]
+    fn convolutions_of_one_value_read_one_copy_of_it() {
+        let graph = parse(
+            "graph \"g\" {
+              const c0 \"w\": f32[64, 32, 3, 3] = splat 0.5
+              const c1 \"v\": f32[64, 32, 5, 5] = splat 0.5
+              input %x \"x\": f32[4, 32, 64, 64]
+              %w: f32[64, 32, 3, 3] = constant c0
+              %v: f32[64, 32, 5, 5] = constant c1
+              %a: f32[4, 64, 64, 64] = conv %x, %w stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1
+              %b: f32[4, 64, 64, 64] = conv %x, %v stride [1, 1] padding [2:2, 2:2] dilation [1, 1] groups 1
+              output %a \"a\" output %b \"b\"
+            }",
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+        let gpu = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
+        let program = lower(&graph, &gpu, &mut Decisions::default());
+        let read = program.kernels.values().filter_map(|kernel| {
+            let KernelKind::Convolution(conv) = &kernel.kind else { return None };
+            Some(conv.input)
+        });
+        let read: Vec<_> = read.collect();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0], read[1]);
+        assert_ne!(Some(read[0]), program.inputs.first().copied(), "it is a copy");
     }
 }

@@ -108,6 +108,8 @@ struct Scope<'a> {
     questions: &'a mut Decisions,
     /// The buffer that holds a value, for values that have one.
     homes: SecondaryMap<ValueId, Option<BufferId>>,
+    /// The copy of a value with channels last that convolutions read, where one was made.
+    turned_copies: SecondaryMap<ValueId, Option<BufferId>>,
     /// Position of the node that makes a value.
     producers: Vec<Option<usize>>,
     /// What becomes one kernel of several nodes.
@@ -146,6 +148,7 @@ impl<'a> Scope<'a> {
             target,
             questions,
             homes,
+            turned_copies: SecondaryMap::new(),
             producers,
             attentions,
             bytes,

@@ -1,12 +1,14 @@
 //! Transposed convolutions become ordinary ones: the output pixels that are a stride apart, a *phase*, read the same taps,
-//! and at stride 1 of the input. So all phases are one convolution with stride times as many channels, whose results are
-//! interleaved, and templates, layouts and fusion know nothing of transposition.
+//! and at stride 1 of the input. Phases with equally many taps are one convolution with a channel for each of them, and the
+//! results are interleaved; templates, layouts and fusion know nothing of transposition.
 //!
-//! Only where the stride divides the kernel: else phases have different numbers of taps, and zeros in their place would
-//! make NaN of infinities that the program multiplies by nothing.
+//! Along an axis phases have `kernel / stride` taps, rounded up for the first `kernel % stride` of them and down for the
+//! others, so there are at most two kinds of phase an axis. Taps of zero in place of missing ones would make one
+//! convolution of all, but also NaN of infinities that the program multiplies by nothing. A kernel shorter than its stride
+//! leaves phases without a tap: such convolutions stay transposed.
 
 use super::rewrite::{Rewriter, everywhere, rewrite};
-use crate::graph::{Conv, Graph, Node, Op, ValueId};
+use crate::graph::{Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
 use crate::symbolic::{Expr, NoRanges};
 
 /// Turns transposed convolutions by constant weights into ordinary ones.
@@ -19,93 +21,155 @@ pub fn subpixel_conv(graph: Graph) -> Graph {
     })
 }
 
+type Built = Result<ValueId, ShapeError>;
+
+/// Phases with equally many taps.
+#[derive(Clone)]
+struct Kind {
+    first: i64,
+    phases: i64,
+    taps: i64,
+}
+
 /// One spatial axis: output pixel `o` is number `o + padding` of the sum that the transposed convolution begins at, which is
 /// pixel `(o + padding) / stride - skipped` of phase `(o + padding) % stride`.
-struct Phases {
+struct Axis {
     stride: i64,
     padding: i64,
     skipped: i64,
-    /// Taps of a phase, and the distance between them.
-    taps: i64,
+    /// Distance between the taps of a phase.
     dilation: i64,
-    /// Zeros before and after the input.
-    zeros: (i64, i64),
+    /// Zeros after the input.
+    after: i64,
+    kinds: Vec<Kind>,
 }
 
-impl Phases {
-    fn new(conv: &Conv, d: usize, kernel: i64) -> Option<Phases> {
+impl Axis {
+    fn new(conv: &Conv, d: usize, kernel: i64) -> Option<Axis> {
         let (stride, (padding, behind)) = (conv.stride[d], conv.padding[d]);
         let dilation = if kernel == 1 { 1 } else { conv.dilation[d] };
-        if kernel < 1 || kernel % stride != 0 || (stride > 1 && dilation > 1) || padding < 0 {
+        if kernel < stride || (stride > 1 && dilation > 1) || padding < 0 {
             return None;
         }
-        let taps = kernel / stride;
-        let reach = (taps - 1) * dilation;
-        let skipped = (padding / stride).min(reach);
+        let (fewest, longer) = (kernel / stride, kernel % stride);
+        let kinds = [
+            Kind { first: 0, phases: longer, taps: fewest + 1 },
+            Kind { first: longer, phases: stride - longer, taps: fewest },
+        ];
+        let skipped = (padding / stride).min((fewest - 1) * dilation);
         let after = ((kernel - 1) * dilation - behind + conv.output_padding[d]).div_euclid(stride);
-        Some(Phases { stride, padding, skipped, taps, dilation, zeros: (reach - skipped, after.max(0)) })
+        let kinds = kinds.into_iter().filter(|kind| kind.phases > 0).collect();
+        Some(Axis { stride, padding, skipped, dilation, after: after.max(0), kinds })
     }
 
-    /// The pixel of its phase, and the phase, of the output pixel that an axis counts.
+    /// Zeros before and after the input for phases of `kind`: all of them begin at the pixel after those skipped.
+    fn zeros(&self, kind: &Kind) -> (i64, i64) {
+        ((kind.taps - 1) * self.dilation - self.skipped, self.after)
+    }
+
+    /// The phase and its pixel of the output pixel that an axis of the result counts.
     fn of(&self, axis: usize) -> (Expr, Expr) {
         let (at, stride) = (&Expr::axis(axis) + self.padding, Expr::int(self.stride));
-        (&at.floor_div(&stride) - self.skipped, at.modulo_in(&stride, &NoRanges))
+        (at.modulo_in(&stride, &NoRanges), &at.floor_div(&stride) - self.skipped)
     }
+}
+
+/// A transposed convolution `[groups][in / groups][out / groups]` of constant weights.
+struct Transposed {
+    x: ValueId,
+    weight: ValueId,
+    groups: i64,
+    /// Output channels of a group.
+    channels: i64,
+    axes: Vec<Axis>,
 }
 
 fn interleaved(rewriter: &mut Rewriter, node: &Node, conv: &Conv) -> Option<ValueId> {
     let (x, weight) = (node.inputs[0], node.inputs[1]);
     // Elsewhere the weights would be turned around in each run.
-    if !conv.transposed || conv.groups != 1 || !matches!(rewriter.op(weight), Some(Op::Constant(_))) {
+    if !conv.transposed || !matches!(rewriter.op(weight), Some(Op::Constant(_))) {
         return None;
     }
     let builder = &mut rewriter.builder;
-    let output = builder.shape(node.outputs[0]);
     let sizes: Option<Vec<i64>> = builder.shape(weight).iter().map(Expr::as_int).collect();
     let sizes = sizes?;
     let [_, channels, kernel @ ..] = sizes.as_slice() else { return None };
-    let phases: Option<Vec<Phases>> =
-        kernel.iter().enumerate().map(|(d, size)| Phases::new(conv, d, *size)).collect();
-    let phases = phases?;
-    let weight = turned(builder, weight, &phases)?;
-    let ordinary = Conv {
-        stride: vec![1; phases.len()],
-        padding: phases.iter().map(|own| own.zeros).collect(),
-        dilation: phases.iter().map(|own| own.dilation).collect(),
-        groups: 1,
-        transposed: false,
-        output_padding: vec![0; phases.len()],
-    };
-    let sums = builder.conv(x, weight, ordinary).ok()?;
-    let mut coords = vec![Expr::axis(0), Expr::int(0)];
-    let mut phase = Expr::int(0);
-    for (d, own) in phases.iter().enumerate() {
-        let (pixel, own_phase) = own.of(d + 2);
-        coords.push(pixel);
-        phase = &(&phase * own.stride) + &own_phase;
-    }
-    coords[1] = &(&phase * *channels) + &Expr::axis(1);
-    builder.view(sums, &output, coords).ok()
+    let axes: Option<Vec<Axis>> =
+        kernel.iter().enumerate().map(|(d, size)| Axis::new(conv, d, *size)).collect();
+    let own = Transposed { x, weight, groups: conv.groups, channels: *channels, axes: axes? };
+    let phases = own.phases(builder, &mut Vec::new()).ok()?;
+    own.interleave(builder, phases, &builder.shape(node.outputs[0])).ok()
 }
 
-/// The weight `[in, out, taps...]` as `[phases * out, in, taps of a phase...]`, taps last to first.
-fn turned(builder: &mut crate::graph::Builder, weight: ValueId, phases: &[Phases]) -> Option<ValueId> {
-    let shape = builder.shape(weight);
-    let spatial = phases.len();
-    let mut split = shape[..2].to_vec();
-    for own in phases {
-        split.extend([Expr::int(own.taps), Expr::int(own.stride)]);
+impl Transposed {
+    /// All phases of the axes that `chosen` leaves open: `[batch, groups, phases of each axis..., channels, pixels...]`.
+    fn phases(&self, builder: &mut Builder, chosen: &mut Vec<Kind>) -> Built {
+        let Some(axis) = self.axes.get(chosen.len()) else { return self.convolution(builder, chosen) };
+        let mut parts = Vec::new();
+        for kind in &axis.kinds {
+            chosen.push(kind.clone());
+            parts.push(self.phases(builder, chosen)?);
+            chosen.pop();
+        }
+        if parts.len() == 1 { Ok(parts[0]) } else { builder.cat(&parts, 2 + chosen.len()) }
     }
-    let taps: Vec<usize> = (0..spatial).map(|d| 2 + 2 * d).collect();
-    let of_phase = taps.iter().map(|axis| axis + 1);
-    let order: Vec<usize> = of_phase.chain([1, 0]).chain(taps.iter().copied()).collect();
-    let count: i64 = phases.iter().map(|own| own.stride).product();
-    let mut joined = vec![&shape[1] * count, shape[0].clone()];
-    joined.extend(phases.iter().map(|own| Expr::int(own.taps)));
-    let weight = builder.reshape(weight, &split).ok()?;
-    let weight = builder.flip(weight, &taps).ok()?;
-    let weight = builder.permute(weight, &order).ok()?;
-    builder.reshape(weight, &joined).ok()
+
+    /// The phases of one kind of each axis.
+    fn convolution(&self, builder: &mut Builder, kinds: &[Kind]) -> Built {
+        let weight = self.turned(builder, kinds)?;
+        let per_axis = self.axes.iter().zip(kinds);
+        let ordinary = Conv {
+            stride: vec![1; kinds.len()],
+            padding: per_axis.map(|(axis, kind)| axis.zeros(kind)).collect(),
+            dilation: self.axes.iter().map(|axis| axis.dilation).collect(),
+            groups: self.groups,
+            transposed: false,
+            output_padding: vec![0; kinds.len()],
+        };
+        let sums = builder.conv(self.x, weight, ordinary)?;
+        let shape = builder.shape(sums);
+        let mut split = vec![shape[0].clone(), Expr::int(self.groups)];
+        split.extend(kinds.iter().map(|kind| Expr::int(kind.phases)));
+        split.push(Expr::int(self.channels));
+        split.extend_from_slice(&shape[2..]);
+        builder.reshape(sums, &split)
+    }
+
+    /// The weight `[in, out / groups, taps...]` as `[groups * phases * out / groups, in / groups, taps of a phase...]`,
+    /// taps last to first.
+    fn turned(&self, builder: &mut Builder, kinds: &[Kind]) -> Built {
+        let inputs = &builder.shape(self.weight)[0].floor_div(&Expr::int(self.groups));
+        // Axes: groups, phases of each axis, output channels, input channels, taps of each axis.
+        let spatial = kinds.len();
+        let mut shape = vec![Expr::int(self.groups)];
+        shape.extend(kinds.iter().map(|kind| Expr::int(kind.phases)));
+        shape.extend([Expr::int(self.channels), inputs.clone()]);
+        shape.extend(kinds.iter().map(|kind| Expr::int(kind.taps)));
+        let mut coords = vec![&(&Expr::axis(0) * inputs) + &Expr::axis(spatial + 2), Expr::axis(spatial + 1)];
+        for (d, (axis, kind)) in self.axes.iter().zip(kinds).enumerate() {
+            let backwards = &Expr::int(kind.taps - 1) - &Expr::axis(spatial + 3 + d);
+            coords.push(&(&backwards * axis.stride) + &(&Expr::axis(1 + d) + kind.first));
+        }
+        let weight = builder.view(self.weight, &shape, coords)?;
+        let phases: i64 = kinds.iter().map(|kind| kind.phases).product();
+        let mut joined = vec![Expr::int(self.groups * phases * self.channels), inputs.clone()];
+        joined.extend(kinds.iter().map(|kind| Expr::int(kind.taps)));
+        builder.reshape(weight, &joined)
+    }
+
+    /// The pixels of all phases in their places of the output.
+    fn interleave(&self, builder: &mut Builder, phases: ValueId, output: &[Expr]) -> Built {
+        let channels = Expr::int(self.channels);
+        let (group, channel) = match self.groups {
+            1 => (Expr::int(0), Expr::axis(1)),
+            _ => (Expr::axis(1).floor_div(&channels), Expr::axis(1).modulo_in(&channels, &NoRanges)),
+        };
+        let places: Vec<(Expr, Expr)> =
+            self.axes.iter().enumerate().map(|(d, axis)| axis.of(d + 2)).collect();
+        let (phase, pixels): (Vec<Expr>, Vec<Expr>) = places.into_iter().unzip();
+        let coords = [vec![Expr::axis(0), group], phase, vec![channel], pixels].concat();
+        builder.view(phases, output, coords)
+    }
 }
 
 #[cfg(test)]
@@ -116,8 +180,9 @@ mod tests {
     use crate::interpret::{Tensor, evaluate};
     use crate::passes::dce;
 
-    /// A transposed convolution of one axis, of two channels to three.
+    /// A transposed convolution of one axis, of two channels to three, in one group or two.
     struct Case {
+        groups: usize,
         size: usize,
         kernel: usize,
         stride: usize,
@@ -127,13 +192,14 @@ mod tests {
     }
 
     fn transposed(case: &Case) -> Graph {
-        let Case { size, kernel, stride, padding: (before, behind), dilation, extra } = case;
+        let Case { groups, size, kernel, stride, padding: (before, behind), dilation, extra } = case;
+        let (batch, channels, results) = (2, 2 * groups, 3 * groups);
         let output = (size - 1) * stride + dilation * (kernel - 1) + 1 + extra - before - behind;
         let text = format!(
-            "graph {{ const c0: f32[2, 3, {kernel}] = random 1
-               input %x: f32[2, 2, {size}] %w: f32[2, 3, {kernel}] = constant c0
-               %y: f32[2, 3, {output}] = conv %x, %w stride [{stride}] padding [{before}:{behind}] dilation [{dilation}]
-                 groups 1 transposed output_padding [{extra}]
+            "graph {{ const c0: f32[{channels}, 3, {kernel}] = random 1
+               input %x: f32[{batch}, {channels}, {size}] %w: f32[{channels}, 3, {kernel}] = constant c0
+               %y: f32[{batch}, {results}, {output}] = conv %x, %w stride [{stride}] padding [{before}:{behind}] dilation [{dilation}]
+                 groups {groups} transposed output_padding [{extra}]
                output %y }}"
         );
         parse(&text).unwrap_or_else(|error| panic!("{error}"))
@@ -148,8 +214,8 @@ mod tests {
         let after = dce(subpixel_conv(before.clone()));
         verify(&after).expect("the result is well formed");
         assert!(!is_transposed(&after));
-        let numbers: Vec<f32> = (0..4 * case.size).map(|k| (k * 7 % 13) as f32 - 6.0).collect();
-        let x = [Tensor::from_f32(&[2, 2, case.size], &numbers)];
+        let numbers: Vec<f32> = (0..4 * case.groups * case.size).map(|k| (k * 7 % 13) as f32 - 6.0).collect();
+        let x = [Tensor::from_f32(&[2, 2 * case.groups, case.size], &numbers)];
         let [expected, found] =
             [before, after].map(|graph| evaluate(&graph, &x).expect("it runs")[0].to_f64());
         for (a, b) in expected.iter().zip(&found) {
@@ -159,26 +225,48 @@ mod tests {
 
     #[test]
     fn phases_are_channels_whatever_is_cut_off() {
-        for (kernel, stride) in [(2, 2), (4, 2), (6, 3), (3, 1), (8, 2), (5, 5)] {
+        for (kernel, stride) in
+            [(2, 2), (4, 2), (6, 3), (3, 1), (8, 2), (5, 5), (3, 2), (5, 2), (5, 3), (7, 4)]
+        {
             for (before, behind) in [(0, 0), (1, 1), (1, 0), (2, 4), (3, 0)] {
                 for extra in 0..stride {
-                    let padding = (before, behind);
-                    check(&Case { size: 5, kernel, stride, padding, dilation: 1, extra });
+                    let (padding, groups) = ((before, behind), 1 + extra % 2);
+                    check(&Case { groups, size: 5, kernel, stride, padding, dilation: 1, extra });
                 }
             }
         }
         for padding in [(0, 0), (2, 1), (5, 5)] {
-            check(&Case { size: 6, kernel: 3, stride: 1, padding, dilation: 2, extra: 0 });
+            check(&Case { groups: 1, size: 6, kernel: 3, stride: 1, padding, dilation: 2, extra: 0 });
         }
     }
 
     #[test]
-    fn phases_of_different_numbers_of_taps_stay_transposed() {
+    fn axes_have_their_own_kinds_of_phases() {
+        let text = "graph { const c0: f32[4, 3, 3, 5] = random 1
+           input %x: f32[1, 4, 3, 4] %w: f32[4, 3, 3, 5] = constant c0
+           %y: f32[1, 6, 6, 14] = conv %x, %w stride [2, 3] padding [1:1, 0:0] dilation [1, 1]
+             groups 2 transposed output_padding [1, 0]
+           output %y }";
+        let before = parse(text).unwrap_or_else(|error| panic!("{error}"));
+        let after = dce(subpixel_conv(before.clone()));
+        let convolutions = after.nodes.iter().filter(|node| matches!(&node.op, Op::Conv(_))).count();
+        assert!(!is_transposed(&after) && convolutions == 4);
+        let x = [Tensor::from_f32(&[1, 4, 3, 4], &(0..48).map(|k| (k * 7 % 13) as f32).collect::<Vec<_>>())];
+        let [expected, found] =
+            [before, after].map(|graph| evaluate(&graph, &x).expect("it runs")[0].to_f64());
+        assert!(
+            expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4),
+            "{expected:?} became {found:?}"
+        );
+    }
+
+    #[test]
+    fn phases_without_taps_stay_transposed() {
         let stays = |kernel, stride, dilation| {
-            let case = Case { size: 4, kernel, stride, padding: (0, 0), dilation, extra: 0 };
+            let case = Case { groups: 1, size: 4, kernel, stride, padding: (0, 0), dilation, extra: 0 };
             is_transposed(&subpixel_conv(transposed(&case)))
         };
-        assert!(stays(3, 2, 1) && stays(4, 2, 3) && stays(1, 2, 1));
-        assert!(!stays(4, 2, 1));
+        assert!(stays(4, 2, 3) && stays(1, 2, 1) && stays(2, 3, 1));
+        assert!(!stays(4, 2, 1) && !stays(3, 2, 1));
     }
 }
