@@ -3,7 +3,7 @@
 use super::functionalize;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::aten::text::parse;
-use crate::graph::Graph;
+use crate::graph::{Graph, OutputRole};
 use crate::interpret::{Tensor, evaluate};
 
 fn graph(text: &str) -> Result<Graph, Diagnostics> {
@@ -141,4 +141,18 @@ fn sizes_that_a_program_misstates_are_refused_where_they_are_used() {
     graph(&text("%x")).expect("nobody asks for it");
     let error = graph(&text("%h")).expect_err("it is not what the rule gives");
     assert!(error.to_string().contains("the result `h` would be f32[2, 3]"), "{error}");
+}
+
+#[test]
+fn overwritten_inputs_follow_what_is_returned_and_keep_their_names() {
+    let graph = graph(
+        "input %x: f32[2]
+        %sum: f32[2] = aten.add.Scalar(self = %x, other = 1)
+        %twice: f32[2] = aten.mul.Scalar(self = %sum, other = 2)
+        output %sum overwrites input \"x\"
+        output %twice",
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    let outputs: Vec<_> = graph.outputs.iter().map(|output| (output.name.as_str(), output.role)).collect();
+    assert_eq!(outputs, [("twice", OutputRole::User), ("x", OutputRole::Mutation(0))]);
 }
