@@ -111,7 +111,7 @@ fn offsets(program: &Program) -> BTreeSet<Symbol> {
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(program: &'a Program, registry: &'a Registry<'a>, builder: Builder) -> Walk<'a> {
-        let mutates = program.calls.iter().any(|call| registry.changes_operands(&call.target));
+        let mutates = program.calls.iter().any(|call| registry.changes_operands(call));
         Walk {
             program,
             registry,
