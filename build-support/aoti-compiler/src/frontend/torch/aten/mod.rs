@@ -3,10 +3,12 @@
 //!
 //! Calls may mutate and alias their operands here. Knows no file format.
 
+mod statistics;
 mod substitute;
 pub mod text;
 mod verify;
 
+pub use statistics::{STATISTICS, updates_statistics, updates_where};
 pub use verify::verify;
 
 use crate::dtype::DType;

@@ -12,6 +12,7 @@ mod control;
 mod copies;
 mod custom_op_sizes;
 mod custom_ops;
+mod default_float;
 mod foreach;
 mod hints;
 mod inline;

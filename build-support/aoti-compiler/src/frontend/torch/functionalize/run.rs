@@ -2,12 +2,15 @@
 
 use super::super::rules::unsupported::report::{is_structural, is_unsupported, unsupported_operators};
 use super::super::rules::{Args, Context, Kind, Outputs, Registry, RuleError};
+use super::default_float::default_float;
 use super::poison::Poison;
 use super::unify::Unified;
 use super::windows::{ReadAs, Storage, Window};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
-use crate::frontend::torch::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
+use crate::frontend::torch::aten::{
+    Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput,
+};
 use crate::frontend::torch::custom::Operators;
 use crate::graph::{Builder, Graph, Guard, InputRole, OutputRole, TensorType, ValueId, verify};
 use crate::passes::bounds;
@@ -108,11 +111,11 @@ fn offsets(program: &Program) -> BTreeSet<Symbol> {
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(program: &'a Program, registry: &'a Registry<'a>, builder: Builder) -> Walk<'a> {
-        let mutates = program.calls.iter().any(|call| registry.changes_operands(&call.target));
+        let mutates = program.calls.iter().any(|call| registry.changes_operands(call));
         Walk {
             program,
             registry,
-            cx: Context::new(builder),
+            cx: Context { default_float: default_float(program), ..Context::new(builder) },
             windows: IndexMap::new(),
             storages: vec![],
             mutates,
@@ -177,10 +180,13 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// What the program returns, then the inputs that it overwrites, which functional programs state first.
     pub(crate) fn outputs(&mut self) -> Result<(), Diagnostics> {
         let program = self.program;
         let mut user_outputs = 0;
-        for output in &program.outputs {
+        let overwrites = |output: &&ProgramOutput| matches!(output.kind, OutputKind::InputMutation(_));
+        let (overwritten, returned): (Vec<_>, Vec<_>) = program.outputs.iter().partition(overwrites);
+        for output in returned.into_iter().chain(overwritten) {
             let (name, value) = match &output.value {
                 Arg::Tensor(name) => (name.clone(), self.read(name).map_err(|e| graph_error(e.to_string()))?),
                 Arg::Int(expr) => {
@@ -215,7 +221,8 @@ impl<'a> Walk<'a> {
             user_outputs += usize::from(role == OutputRole::User);
             let tensor = output.value.tensors().first().and_then(|name| program.tensors.get(*name));
             let is_complex = tensor.is_some_and(|meta| meta.is_complex);
-            self.cx.b.output_of(output.name.as_ref().unwrap_or(&name), value, role, is_complex);
+            let name = if let OutputKind::InputMutation(input) = &output.kind { input } else { &name };
+            self.cx.b.output_of(output.name.as_ref().unwrap_or(name), value, role, is_complex);
         }
         self.overwritten_inputs()
     }

@@ -3,7 +3,7 @@
 use super::functionalize;
 use crate::diagnostic::Diagnostics;
 use crate::frontend::torch::aten::text::parse;
-use crate::graph::Graph;
+use crate::graph::{Graph, OutputRole};
 use crate::interpret::{Tensor, evaluate};
 
 fn graph(text: &str) -> Result<Graph, Diagnostics> {
@@ -141,4 +141,38 @@ fn sizes_that_a_program_misstates_are_refused_where_they_are_used() {
     graph(&text("%x")).expect("nobody asks for it");
     let error = graph(&text("%h")).expect_err("it is not what the rule gives");
     assert!(error.to_string().contains("the result `h` would be f32[2, 3]"), "{error}");
+}
+
+#[test]
+fn overwritten_inputs_follow_what_is_returned_and_keep_their_names() {
+    let graph = graph(
+        "input %x: f32[2]
+        %sum: f32[2] = aten.add.Scalar(self = %x, other = 1)
+        %twice: f32[2] = aten.mul.Scalar(self = %sum, other = 2)
+        output %sum overwrites input \"x\"
+        output %twice",
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    let outputs: Vec<_> = graph.outputs.iter().map(|output| (output.name.as_str(), output.role)).collect();
+    assert_eq!(outputs, [("twice", OutputRole::User), ("x", OutputRole::Mutation(0))]);
+}
+
+#[test]
+fn normalisations_by_the_batch_overwrite_running_statistics() {
+    let after = |operator: &str, flag: &str| {
+        let text = format!(
+            "input %x: f32[2, 1, 2] input %mean: f32[1] input %variance: f32[1]
+            %y: f32[2, 1, 2] = aten.{operator}.default(input = %x, weight = none, bias = none, running_mean = %mean,
+                running_var = %variance, {flag} = true, momentum = 0.5, eps = 0.0, cudnn_enabled = false)
+            %twice: f32[1] = aten.mul.Scalar(self = %mean, other = 2)
+            output %twice"
+        );
+        let x = Tensor::from_f32(&[2, 1, 2], &[0.0, 2.0, 4.0, 10.0]);
+        results(&text, &[x, f32s(&[1.0]), f32s(&[1.0])])
+    };
+    // As PyTorch 2.15: all elements have the mean 4 and the unbiased variance 56 / 3, the instances' variances are 2 and 18.
+    let [twice, mean, variance] = &after("batch_norm", "training")[..] else { panic!("three results") };
+    assert_eq!((twice[0], mean[0]), (5.0, 2.5));
+    assert!((variance[0] - 59.0 / 6.0).abs() < 1e-5);
+    assert_eq!(after("instance_norm", "use_input_stats"), [[5.0], [2.5], [5.5]]);
 }

@@ -6,6 +6,7 @@
 
 use super::origin::target;
 use super::schema::{Argument, Graph, InputSpec, Node, OutputSpec};
+use crate::frontend::torch::aten::{STATISTICS, updates_where};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
 
@@ -120,13 +121,15 @@ pub(super) fn mutation(
     mutation
 }
 
-/// Names of the values whose memory in-place calls write to, views traced back to what they look at.
+/// Names of the values whose memory calls write to, views traced back to what they look at.
 fn written(graph: &Graph) -> IndexSet<&str> {
     let mut viewed: IndexMap<&str, &str> = IndexMap::new();
     let mut written = IndexSet::new();
     for node in &graph.nodes {
         let Some(name) = aten_name(node) else { continue };
         let is_view = VIEWS.contains(&name);
+        let statistics = updated_statistics(node, name);
+        written.extend(statistics.map(|own| viewed.get(own).copied().unwrap_or(own)));
         let writes = name.ends_with('_') && !name.ends_with("__") && !is_view;
         if !writes && !is_view {
             continue;
@@ -145,6 +148,16 @@ fn written(graph: &Graph) -> IndexSet<&str> {
         }
     }
     written
+}
+
+/// The running statistics that a normalisation overwrites.
+fn updated_statistics<'n>(node: &'n Node, name: &str) -> impl Iterator<Item = &'n str> {
+    let arg = |wanted: &str| node.inputs.iter().find(|input| input.name == wanted).map(|input| &input.arg);
+    let updates = updates_where(name).is_some_and(|flag| matches!(arg(flag), Some(Argument::Bool(true))));
+    STATISTICS.into_iter().filter(move |_| updates).filter_map(move |own| {
+        let Some(Argument::Tensor(tensor)) = arg(own) else { return None };
+        Some(tensor.name.as_str())
+    })
 }
 
 /// `add_` of `torch.ops.aten.add_.Tensor`.
@@ -172,12 +185,16 @@ mod tests {
             node("mul.Tensor", "d", "e"),
             node("add_.Tensor", "e", "f"),
             node("detach_.default", "g", "h"),
+            node("batch_norm.default", "h", "i").replace(
+                "]}",
+                r#", {"name": "running_mean", "arg": {"as_tensor": {"name": "m"}}}, {"name": "training", "arg": {"as_bool": true}}]}"#,
+            ),
         ];
         let text = format!(
             r#"{{"inputs": [], "outputs": [], "tensor_values": {{}}, "nodes": [{}]}}"#,
             nodes.join(", ")
         );
         let graph: Graph = read_json(text.as_bytes(), "f").unwrap();
-        assert_eq!(written(&graph).into_iter().collect::<Vec<_>>(), ["b", "e"]);
+        assert_eq!(written(&graph).into_iter().collect::<Vec<_>>(), ["b", "e", "m"]);
     }
 }

@@ -182,7 +182,7 @@ fn rrelu(cx: &mut Context, a: &Args) -> Rule {
 
 /// A parameter of the operator, perhaps known only at run time, in the type that the function is computed in.
 fn setting(cx: &mut Context, a: &Args, number: &Operand) -> Result<Formula, RuleError> {
-    let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
+    let wide = cx.float_type(cx.b.dtype(a.only()?)).compute();
     cx.require_element(number, wide)?;
     Ok(number.formula(cx, wide))
 }
@@ -222,7 +222,7 @@ fn celu(cx: &mut Context, a: &Args) -> Rule {
         Operand::Number(alpha) => Formula::from(1.0 / alpha.to_f64()),
         Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
             cx.require_number(&alpha, Relation::Ne, 0, "celu divides by its `alpha`, which is zero")?;
-            let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
+            let wide = cx.float_type(cx.b.dtype(a.only()?)).compute();
             let alpha = alpha.to_value(cx, DType::F64);
             let reciprocal = cx.unary(FloatUnary::Reciprocal, alpha);
             Formula::from(cx.b.cast(reciprocal, wide))

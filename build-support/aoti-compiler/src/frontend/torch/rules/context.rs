@@ -62,11 +62,13 @@ pub struct Context {
     pub(crate) bits: BTreeMap<ValueId, ValueId>,
     /// Of random numbers.
     pub(crate) draws: Draws,
+    /// The element type of floating-point results that no operand and no argument decides.
+    pub(crate) default_float: DType,
     /// The largest values of sizes read from data, which hold where nothing in the program bounds them.
     pub(crate) default_bounds: BTreeMap<Symbol, i64>,
 }
 
-/// PyTorch's default element type for floating-point results.
+/// That type, unless the program was made under another one.
 pub(crate) const DEFAULT_FLOAT: DType = DType::F32;
 
 impl Builds for Context {
@@ -95,6 +97,7 @@ impl Context {
             wholes: BTreeMap::new(),
             bits: BTreeMap::new(),
             draws: Draws::default(),
+            default_float: DEFAULT_FLOAT,
             default_bounds: BTreeMap::new(),
         }
     }
@@ -145,7 +148,7 @@ impl Context {
         Ok(match (common(true)?, common(false)?) {
             (Some(tensors), Some(scalars)) if scalars.category() > tensors.category() => scalars,
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
-            (None, None) => DEFAULT_FLOAT,
+            (None, None) => self.default_float,
         })
     }
 
@@ -153,20 +156,20 @@ impl Context {
     pub fn result_type_with(&self, values: &[ValueId], number: Scalar) -> Result<DType, RuleError> {
         let dtype = self.result_type(values)?;
         Ok(match (number, dtype.category()) {
-            (Scalar::Float(_), Category::Bool | Category::Int) => DEFAULT_FLOAT,
+            (Scalar::Float(_), Category::Bool | Category::Int) => self.default_float,
             (Scalar::Int(_), Category::Bool) => DType::I64,
             _ => dtype,
         })
     }
 
     /// The type in which a function that only gives floating-point results works on `dtype`.
-    pub fn float_type(dtype: DType) -> DType {
-        if dtype.is_float() { dtype } else { DEFAULT_FLOAT }
+    pub fn float_type(&self, dtype: DType) -> DType {
+        if dtype.is_float() { dtype } else { self.default_float }
     }
 
     /// Converts an integer or boolean tensor to the default floating-point type.
     pub fn to_float(&mut self, x: ValueId) -> ValueId {
-        let dtype = Context::float_type(self.b.dtype(x));
+        let dtype = self.float_type(self.b.dtype(x));
         self.b.cast(x, dtype)
     }
 

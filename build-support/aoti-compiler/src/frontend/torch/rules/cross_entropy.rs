@@ -307,7 +307,7 @@ fn multilabel_margin(cx: &mut Context, a: &Args, with_mask: bool) -> Rule {
 fn cosine_embedding(cx: &mut Context, a: &Args) -> Rule {
     let (x, y, target) = (a.tensor("input1")?, a.tensor("input2")?, a.tensor("target")?);
     let margin = a.float_or("margin", 0.0)?;
-    let dtype = Context::float_type(cx.result_type(&[x, y])?);
+    let dtype = cx.float_type(cx.result_type(&[x, y])?);
     let wide = dtype.compute();
     let axis = cx.b.rank(target);
     let mut sums = Vec::new();
@@ -326,7 +326,7 @@ fn cosine_embedding(cx: &mut Context, a: &Args) -> Rule {
 
 fn triplet_margin(cx: &mut Context, a: &Args) -> Rule {
     let operands = [a.tensor("anchor")?, a.tensor("positive")?, a.tensor("negative")?];
-    let dtype = Context::float_type(cx.result_type(&operands)?);
+    let dtype = cx.float_type(cx.result_type(&operands)?);
     let [anchor, positive, negative] = operands;
     let parameters = (a.float_or("p", 2.0)?, a.float_or("eps", 1e-6)?);
     let near = pairwise_distance(cx, anchor, positive, parameters, false)?;

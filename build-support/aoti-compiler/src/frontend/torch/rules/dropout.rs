@@ -91,6 +91,6 @@ fn native_dropout_backward(cx: &mut Context, a: &Args) -> Rule {
     let (grad, mask) = (a.tensor("grad_output")?, a.tensor("mask")?);
     let scale = a.float_or("scale", 1.0)?;
     let dtype = cx.result_type(&[grad, mask])?;
-    let dtype = Context::float_type(dtype);
+    let dtype = cx.float_type(dtype);
     Ok(cx.apply([grad, mask], dtype, |[grad, mask]| grad * mask * scale)?.into())
 }

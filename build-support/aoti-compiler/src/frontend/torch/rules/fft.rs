@@ -51,7 +51,7 @@ rules! {
 pub(crate) fn signal(cx: &mut Context, a: &Args, name: &str) -> Result<Signal, RuleError> {
     let x = a.tensor(name)?;
     let own = a.meta(name)?.dtype;
-    let dtype = Context::float_type(own).compute();
+    let dtype = cx.float_type(own).compute();
     if a.is_complex(name) {
         let parts = cx.split(x)?;
         return Ok(Signal { re: cx.b.cast(parts.re, dtype), im: Some(cx.b.cast(parts.im, dtype)) });

@@ -240,7 +240,7 @@ impl Context {
         operands: [ValueId; N],
         build: impl FnOnce([Formula; N]) -> Formula,
     ) -> Result<ValueId, RuleError> {
-        let dtype = Context::float_type(self.result_type(&operands)?);
+        let dtype = self.float_type(self.result_type(&operands)?);
         self.apply(operands, dtype, build)
     }
 }

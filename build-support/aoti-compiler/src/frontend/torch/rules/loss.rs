@@ -127,7 +127,7 @@ fn poisson(cx: &mut Context, a: &Args) -> Rule {
     let (log_input, full) = (a.bool_or("log_input", true)?, a.bool_or("full", false)?);
     let eps = a.float_or("eps", 1e-8)?;
     let operands = [a.tensor("input")?, a.tensor("target")?];
-    let dtype = Context::float_type(cx.result_type(&operands)?);
+    let dtype = cx.float_type(cx.result_type(&operands)?);
     let losses = cx.apply(operands, dtype.compute(), |[x, y]| {
         let loss = if log_input { x.exp() - &y * &x } else { &x - &y * (&x + eps).log() };
         if !full {
@@ -153,7 +153,7 @@ fn margin_ranking(cx: &mut Context, a: &Args) -> Rule {
     let common = cx.result_type(&operands)?;
     // Integers are subtracted and multiplied as integers; the fractional margin makes them floating-point.
     let product = cx.apply(operands, common, |[x, y, target]| -target * (x - y))?;
-    let dtype = Context::float_type(common);
+    let dtype = cx.float_type(common);
     let losses = cx.apply([product], dtype.compute(), |[product]| (product + margin).max(0.0))?;
     reduce(cx, a, losses, dtype)
 }

@@ -88,6 +88,7 @@ pub(crate) mod unsupported;
 pub(crate) mod tests;
 
 pub use args::Args;
+pub(crate) use context::DEFAULT_FLOAT;
 pub use context::{Context, RuleError};
 pub use data_checks::Check;
 pub use formula::Formula;

@@ -202,7 +202,7 @@ pub(crate) fn of_matrix(
 fn dist(cx: &mut Context, a: &Args) -> Rule {
     let order = a.number_or("p", 2.0)?;
     let (x, y) = (a.tensor("self")?, a.tensor("other")?);
-    let dtype = Context::float_type(cx.result_type(&[x, y])?);
+    let dtype = cx.float_type(cx.result_type(&[x, y])?);
     let wide = dtype.compute();
     let difference = difference(cx, x, y)?;
     let difference = cx.b.cast(difference, wide);
@@ -234,7 +234,7 @@ pub(crate) fn pairwise_distance(
 
 fn pairwise(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("x1")?, a.tensor("x2")?);
-    let dtype = Context::float_type(cx.result_type(&[x, y])?);
+    let dtype = cx.float_type(cx.result_type(&[x, y])?);
     let parameters = (a.float_or("p", 2.0)?, a.float_or("eps", 1e-6)?);
     let result = pairwise_distance(cx, x, y, parameters, a.bool_or("keepdim", false)?)?;
     Ok(cx.b.cast(result, dtype).into())
@@ -243,7 +243,7 @@ fn pairwise(cx: &mut Context, a: &Args) -> Rule {
 fn cosine(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("x1")?, a.tensor("x2")?);
     let eps = a.float_or("eps", 1e-8)?;
-    let dtype = Context::float_type(cx.result_type(&[x, y])?);
+    let dtype = cx.float_type(cx.result_type(&[x, y])?);
     let wide = dtype.compute();
     let shape = cx.b.broadcast_shapes(&[x, y])?;
     let axis = Context::axis(a.int_or("dim", 1)?, shape.len())?;
@@ -269,7 +269,7 @@ fn cdist(cx: &mut Context, a: &Args) -> Rule {
     if rank < 2 {
         return Err(RuleError::Malformed("the operands are not matrices".to_owned()));
     }
-    let dtype = Context::float_type(cx.result_type(&[x, y])?);
+    let dtype = cx.float_type(cx.result_type(&[x, y])?);
     let x = cx.b.unsqueeze(x, cx.b.rank(x) - 1)?;
     let y = cx.b.unsqueeze(y, cx.b.rank(y) - 2)?;
     let difference = cx.apply([x, y], dtype.compute(), |[x, y]: [Formula; 2]| x - y)?;

@@ -198,6 +198,18 @@ fn instance_norm(cx: &mut Context, a: &Args) -> Rule {
     let weight = opt_per_channel(cx, a.opt_tensor("weight")?, &shape)?;
     let bias = opt_per_channel(cx, a.opt_tensor("bias")?, &shape)?;
     let result = scale_and_shift(cx, normal, weight, bias)?;
+    if a.has("running_mean") && a.has("running_var") {
+        let count = cx.element_count(wide, &axes, dtype.compute());
+        // Of the instances' statistics the running ones take the mean.
+        let of_channels = |cx: &mut Context, value: ValueId| {
+            let value = cx.drop_axes(value, &axes)?;
+            cx.mean(value, &[0], false)
+        };
+        let (variance, mean) = (of_channels(cx, variance)?, of_channels(cx, mean)?);
+        let (mean, variance) = running(cx, a, mean, variance, count)?;
+        cx.overwrite("running_mean", mean);
+        cx.overwrite("running_var", variance);
+    }
     Ok(cx.b.cast(result, dtype).into())
 }
 
@@ -247,6 +259,7 @@ fn batch_norm(cx: &mut Context, a: &Args, extras: Extras) -> Rule {
     let result = cx.b.cast(result, dtype);
     let mut outputs = vec![Some(result)];
     if extras == Extras::None {
+        overwrite_statistics(cx, &batch);
         return Ok(result.into());
     }
     for (index, value) in [(1, batch.mean), (2, batch.inverse)] {
@@ -267,11 +280,17 @@ fn batch_norm(cx: &mut Context, a: &Args, extras: Extras) -> Rule {
             None => (a.tensor("running_mean")?, a.tensor("running_var")?),
         };
         outputs.extend([Some(mean), Some(variance)]);
-    } else if let Some((mean, variance)) = batch.updated {
+    } else {
+        overwrite_statistics(cx, &batch);
+    }
+    Ok(Outputs::Many(outputs))
+}
+
+fn overwrite_statistics(cx: &mut Context, batch: &Batch) {
+    if let Some((mean, variance)) = batch.updated {
         cx.overwrite("running_mean", mean);
         cx.overwrite("running_var", variance);
     }
-    Ok(Outputs::Many(outputs))
 }
 
 fn batch_eps(a: &Args) -> Result<f64, RuleError> {
@@ -323,11 +342,24 @@ fn from_batch(cx: &mut Context, a: &Args, x: ValueId) -> Result<Batch, RuleError
     if !a.has("running_mean") || !a.has("running_var") {
         return Ok(Batch { mean, inverse, updated: None });
     }
+    let dtype = cx.b.dtype(x);
+    let count = cx.element_count(x, &axes, dtype);
+    let updated = running(cx, a, mean, variance, count)?;
+    Ok(Batch { mean, inverse, updated: Some(updated) })
+}
+
+/// The new running statistics, of channels' means and variances over `count` elements.
+fn running(
+    cx: &mut Context,
+    a: &Args,
+    mean: ValueId,
+    variance: ValueId,
+    count: ValueId,
+) -> Result<(ValueId, ValueId), RuleError> {
     let factor = if a.has("exponential_average_factor") { "exponential_average_factor" } else { "momentum" };
     let momentum = a.float_or(factor, 0.1)?;
     // Running variances are unbiased: the batch's is scaled by count / (count - 1).
-    let dtype = cx.b.dtype(x);
-    let count = cx.element_count(x, &axes, dtype);
+    let dtype = cx.b.dtype(mean);
     let unbiased = cx.apply([variance, count], dtype, |[v, n]| v * (&n / (&n - 1.0)))?;
     let mut updated = Vec::new();
     for (name, new) in [("running_mean", mean), ("running_var", unbiased)] {
@@ -338,5 +370,5 @@ fn from_batch(cx: &mut Context, a: &Args, x: ValueId) -> Result<Batch, RuleError
         let mixed = cx.apply([old, new], dtype, |[old, new]| old * (1.0 - momentum) + new * momentum)?;
         updated.push(cx.b.cast(mixed, stored));
     }
-    Ok(Batch { mean, inverse, updated: Some((updated[0], updated[1])) })
+    Ok((updated[0], updated[1]))
 }

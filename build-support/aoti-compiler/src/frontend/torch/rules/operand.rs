@@ -1,6 +1,6 @@
 //! Operands that may be tensors or numbers, and what two of them promote to.
 
-use super::context::{DEFAULT_FLOAT, common_type};
+use super::context::common_type;
 use super::{Args, Context, Formula, RuleError};
 use crate::dtype::DType;
 use crate::frontend::torch::aten::Arg;
@@ -81,13 +81,23 @@ impl Context {
             .collect();
         let numbers = operands.iter().filter_map(|operand| operand.number());
         if tensors.is_empty() {
-            return Ok(common_type(numbers.map(number_type))?.unwrap_or(DEFAULT_FLOAT));
+            let types = numbers.map(|number| self.number_type(number));
+            return Ok(common_type(types)?.unwrap_or(self.default_float));
         }
         // The number of the highest kind decides; one of a lower kind changes nothing beside it.
-        let highest = numbers.max_by_key(|number| number_type(*number).category());
+        let highest = numbers.max_by_key(|number| self.number_type(*number).category());
         match highest {
             Some(number) => self.result_type_with(&tensors, number),
             None => self.result_type(&tensors),
+        }
+    }
+
+    /// The element type of a tensor made of one number.
+    fn number_type(&self, number: Scalar) -> DType {
+        match number {
+            Scalar::Bool(_) => DType::Bool,
+            Scalar::Int(_) => DType::I64,
+            Scalar::Float(_) => self.default_float,
         }
     }
 
@@ -144,15 +154,6 @@ impl Context {
             }
         };
         Ok(if self.b.dtype(result) == wide { self.b.cast(result, dtype) } else { result })
-    }
-}
-
-/// The element type of a tensor made of one number.
-fn number_type(number: Scalar) -> DType {
-    match number {
-        Scalar::Bool(_) => DType::Bool,
-        Scalar::Int(_) => DType::I64,
-        Scalar::Float(_) => DEFAULT_FLOAT,
     }
 }
 

@@ -72,10 +72,6 @@ rules! {
     pure "aten.isclose.default" => is_close,
 }
 
-fn float_of(dtype: DType) -> DType {
-    Context::float_type(dtype)
-}
-
 /// In the operands' common type.
 fn common(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
@@ -97,14 +93,14 @@ fn quotient(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
 /// In the operands' common type, made floating-point.
 fn float(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = float_of(cx.operands_type(&[&x, &y])?);
+    let dtype = cx.float_type(cx.operands_type(&[&x, &y])?);
     Ok(cx.combine_as(op, &x, &y, dtype)?.into())
 }
 
 /// Both operands as tensors of their common type (made floating-point), which is returned too.
 fn float_operands(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId, DType), RuleError> {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = float_of(cx.operands_type(&[&x, &y])?);
+    let dtype = cx.float_type(cx.operands_type(&[&x, &y])?);
     Ok((x.to_value(cx, dtype), y.to_value(cx, dtype), dtype))
 }
 

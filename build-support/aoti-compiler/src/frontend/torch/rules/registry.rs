@@ -3,6 +3,7 @@
 use super::complex::How;
 use super::unsupported::table::{REFUSED, Refusal};
 use super::{Args, Check, Context, RuleError};
+use crate::frontend::torch::aten::{Call, updates_statistics};
 use crate::frontend::torch::custom::{Declared, Operators};
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
@@ -195,11 +196,13 @@ impl<'o> Registry<'o> {
         Some(rule)
     }
 
-    /// Whether calls of an overload write into tensors that they are given.
-    pub(crate) fn changes_operands(&self, target: &str) -> bool {
+    /// Whether a call writes into tensors that it is given.
+    pub(crate) fn changes_operands(&self, call: &Call) -> bool {
+        let target = call.target.as_str();
         let declared = self.declared(target);
         declared.is_some_and(|own| own.schema.arguments.iter().any(|argument| argument.is_changed))
             || self.find(target).is_some_and(|rule| rule.kind == Kind::InPlace)
+            || updates_statistics(call)
     }
 
     /// What is known of an overload. An in-place overload `aten.f_.X` without an entry of its own uses that of

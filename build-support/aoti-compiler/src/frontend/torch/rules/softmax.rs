@@ -39,7 +39,7 @@ fn over(cx: &mut Context, a: &Args, form: Form) -> Rule {
     let dtype = match a.opt_dtype("dtype")? {
         Some(dtype) => dtype,
         None if widens => DType::F32,
-        None => Context::float_type(cx.b.dtype(x)),
+        None => cx.float_type(cx.b.dtype(x)),
     };
     let axis = Context::axis(a.int("dim")?, cx.b.rank(x))?;
     let x = if widens || !dtype.is_half() { cx.b.cast(x, dtype) } else { x };

@@ -49,7 +49,7 @@ fn observation_weights(
 
 /// Covariances of the rows of a matrix, observations along the last axis; of a vector, its variance.
 fn covariance(cx: &mut Context, a: &Args, x: ValueId) -> Result<ValueId, RuleError> {
-    let dtype = Context::float_type(cx.b.dtype(x));
+    let dtype = cx.float_type(cx.b.dtype(x));
     let wide = dtype.compute();
     let x = cx.b.cast(x, wide);
     let rank = cx.b.rank(x);

@@ -101,7 +101,7 @@ fn open(
 ) -> Rule {
     let ty = cx.b.ty(a.tensor("self")?).clone();
     // Integers take the results of `geometric_` alone.
-    let dtype = Context::float_type(ty.dtype);
+    let dtype = cx.float_type(ty.dtype);
     let u = cx.open_uniform(dtype, &ty.shape)?;
     located(cx, ty.dtype, u, parameters, build)
 }
