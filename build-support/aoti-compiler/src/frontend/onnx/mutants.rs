@@ -229,3 +229,21 @@ fn bodies_that_give_too_little_are_refused() {
     let message = scanned.import(&["y"]).unwrap_err().to_string();
     assert!(message.contains("the body gives too little"), "{message}");
 }
+
+#[test]
+fn numbers_out_of_proportion_are_refused() {
+    let refused = |model: Model, expected: &str| {
+        let message = model.import(&["y"]).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    };
+    let x = || Model::new(18).fixed_input("x", Tensor::from_f32(&[1, 2, 4], &[0.0; 8]));
+    refused(x().node("Split", &["x"], &["y"], &[int("num_outputs", i64::MAX)]), "for 1 results");
+    let least = Tensor::from_i64(&[3], &[1, i64::MIN, 1]);
+    refused(x().constant("times", &least).node("Tile", &["x", "times"], &["y"], &[]), "negative");
+    let matrix = x().constant("w", &Tensor::from_f32(&[2, 2], &[0.0; 4]));
+    refused(matrix.node("ConvTranspose", &["x", "w"], &["y"], &[]), "a window of 0 axes in a tensor of 1");
+    let floats = x().input("sizes", Tensor::from_f32(&[2], &[2.0, 2.0]));
+    refused(floats.node("Col2Im", &["x", "sizes", "sizes"], &["y"], &[]), "sizes are integers");
+    let many = x().fixed_input("six", Tensor::from_i64(&[6], &[1; 6]));
+    refused(many.node("Col2Im", &["x", "six", "six"], &["y"], &[]), "more than 5 axes");
+}

@@ -1,7 +1,7 @@
 //! Numbers that a program computes as tensors and that decide sizes: known where they follow from sizes, read from data
 //! elsewhere.
 
-use super::call::unsupported;
+use super::call::{malformed, unsupported};
 use super::walk::Onnx;
 use crate::dtype::DType;
 use crate::frontend::torch::rules::RuleError;
@@ -60,6 +60,9 @@ impl Onnx<'_> {
             return Ok(known);
         }
         let ty = self.b.ty(value).clone();
+        if ty.dtype.is_float() {
+            return Err(malformed("sizes are integers"));
+        }
         let count = ty.numel().as_int().filter(|count| *count <= 64);
         let count = count.ok_or_else(|| unsupported("sizes whose number is not known"))?;
         let flat = self.flattened(value)?;

@@ -344,12 +344,13 @@ fn split(cx: &mut Onnx, c: &Call) -> Rule {
 
 /// Parts of one size, the last of which may be smaller.
 fn even(cx: &Onnx, c: &Call, total: &Expr) -> Result<Vec<Expr>, RuleError> {
+    let results = i64::try_from(c.results()).expect("few results");
     let count = match c.opt_int("num_outputs")? {
         Some(count) => count,
-        None => i64::try_from(c.results()).expect("few results"),
+        None => results,
     };
-    if count < 1 {
-        return Err(malformed("it has no parts"));
+    if count < 1 || count > results {
+        return Err(malformed(format!("`num_outputs` is {count} for {results} results")));
     }
     let ranges = cx.b.ranges();
     let size = total.ceil_div(&Expr::int(count), ranges);
