@@ -249,6 +249,8 @@ fn numbers_out_of_proportion_are_refused() {
         x().fixed_input("axes", axes).node("ReduceSum", &["x", "axes"], &["y"], &[]),
         "4 axes of a tensor",
     );
+    let shape = Tensor::from_i64(&[65], &[1; 65]);
+    refused(x().fixed_input("shape", shape).node("Reshape", &["x", "shape"], &["y"], &[]), "number of axes");
     let row = x().fixed_input("row", Tensor::from_f32(&[4], &[0.0; 4]));
     refused(row.node("Attention", &["row", "x", "x"], &["y"], &[]), "three axes or four");
     let pool = [ints("pool_int64s", &[1]), ints("ngram_counts", &[0]), ints("ngram_indexes", &[i64::MAX])];

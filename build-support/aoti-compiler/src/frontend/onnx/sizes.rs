@@ -8,6 +8,9 @@ use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, LARGEST_SIZE, SymbolInfo, SymbolSource, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Interval};
 
+/// A tensor of more sizes is of no shape that there is.
+pub(super) const MOST_SIZES: i64 = 64;
+
 /// An integer of any sign that decides a size.
 #[derive(Clone)]
 pub(super) enum Amount {
@@ -63,7 +66,7 @@ impl Onnx<'_> {
         if ty.dtype.is_float() {
             return Err(malformed("sizes are integers"));
         }
-        let count = ty.numel().as_int().filter(|count| *count <= 64);
+        let count = ty.numel().as_int().filter(|count| *count <= MOST_SIZES);
         let count = count.ok_or_else(|| unsupported("sizes whose number is not known"))?;
         let flat = self.flattened(value)?;
         (0..count)

@@ -90,7 +90,12 @@ fn both(cx: &mut Onnx, condition: ValueId, then: &GraphProto, otherwise: &GraphP
 }
 
 /// One value or another, as the condition says.
-fn chosen(cx: &mut Onnx, condition: ValueId, then: &Val, otherwise: &Val) -> Result<Val, RuleError> {
+pub(super) fn chosen(
+    cx: &mut Onnx,
+    condition: ValueId,
+    then: &Val,
+    otherwise: &Val,
+) -> Result<Val, RuleError> {
     match (then, otherwise) {
         (Val::Poison, _) | (_, Val::Poison) => Ok(Val::Poison),
         (Val::Absent, Val::Absent) => Ok(Val::Absent),

@@ -1,9 +1,10 @@
 //! Loops.
 //!
-//! A loop of few steps is its steps one after the other. Other loops carry tensors of one shape; what they only append to are lists
-//! (`grown.rs`).
+//! A loop of few steps is its steps one after the other, and so is one of a known number of steps in which shapes change (`in_steps.rs`).
+//! Other loops carry tensors of one shape; what they only append to are lists (`grown.rs`).
 
 mod grown;
+mod in_steps;
 
 use super::super::body::{Body, Form};
 use super::super::call::{Call, axis_of, malformed, unsupported};
@@ -16,6 +17,7 @@ use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::steps::{Steps, repeat_while};
 use crate::graph::{Builder, Graph, IntBinary, Relation, Spliced, TensorType, ValueId};
 use crate::symbolic::Expr;
+use in_steps::{Loop, MOST_UNROLLED, changes_shape};
 
 operators! { "";
     "Loop" => repeat,
@@ -24,8 +26,6 @@ operators! { "";
 
 /// Nodes that a loop may become where its steps are written one after the other.
 const UNROLLED_NODES: i64 = 1024;
-/// Steps that are written one after the other where they have to be.
-const MOST_UNROLLED: i64 = 4096;
 
 pub(super) fn spliced(
     cx: &mut Context,
@@ -57,8 +57,12 @@ fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
         }
         None => cx.b.scalar(true, DType::Bool),
     };
-    let count = most.and_then(|most| cx.b.element(most));
-    if let Some(result) = unrolled(cx, body, count.as_ref().and_then(Expr::as_int), goes_on, &carried)? {
+    let count = most.and_then(|most| cx.b.element(most)).and_then(|count| count.as_int());
+    let count = count.filter(|count| (0..=MOST_UNROLLED).contains(count));
+    let own = count.map(|count| Loop { body, count, goes_on, carried: &carried });
+    if let Some(own) = &own
+        && let Some(result) = own.unrolled(cx)?
+    {
         return Ok(result);
     }
     let most = match most {
@@ -68,12 +72,17 @@ fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
         }
         None => None,
     };
-    let Some(rest) = grown::without_grown(body, carried.len()) else {
-        let carried = carried.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
-        return as_loop(cx, body, most, goes_on, &carried);
-    };
-    let fixed = carried.iter().zip(&rest.growths).filter(|(_, growth)| growth.is_none());
-    let fixed = fixed.map(|(value, _)| tensor(value)).collect::<Result<Vec<_>, _>>()?;
+    let rest = grown::without_grown(body, carried.len());
+    let is_grown = |position: usize| rest.as_ref().is_some_and(|rest| rest.growths[position].is_some());
+    let fixed: Vec<Val> = (0..carried.len()).filter(|k| !is_grown(*k)).map(|k| carried[k].clone()).collect();
+    if let Some(own) = &own
+        && changes_shape(cx, rest.as_ref().map_or(body, |rest| &rest.body), &fixed).unwrap_or(true)
+        && let Some(result) = own.chosen(cx)?
+    {
+        return Ok(result);
+    }
+    let fixed = fixed.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+    let Some(rest) = rest else { return as_loop(cx, body, most, goes_on, &fixed) };
     let mut results = as_loop(cx, &rest.body, most, goes_on, &fixed)?;
     let appended = results.split_off(body.output.len() - 1 - (carried.len() - fixed.len()));
     let lists = results.split_off(fixed.len());
@@ -104,75 +113,6 @@ fn only_tensors(results: &[Form]) -> Result<(), RuleError> {
         return Ok(());
     }
     Err(unsupported("sequences and optionals in a loop of which it is data how often it runs"))
-}
-
-/// The steps of a loop one after the other, if their number is known and they are few or have to be.
-fn unrolled(
-    cx: &mut Onnx,
-    body: &GraphProto,
-    count: Option<i64>,
-    goes_on: ValueId,
-    carried: &[Val],
-) -> Result<Option<Vec<Val>>, RuleError> {
-    let known = |cx: &Onnx, value: ValueId| cx.b.element(value).and_then(|known| known.as_int());
-    let Some(first) = known(cx, goes_on) else { return Ok(None) };
-    if first == 0 {
-        let lists = body.output.len().saturating_sub(1 + carried.len());
-        if lists > 0 {
-            return Ok(None);
-        }
-        return Ok(Some(carried.to_vec()));
-    }
-    let Some(count) = count.filter(|count| *count <= MOST_UNROLLED && *count > 0) else { return Ok(None) };
-    let needs = carried.iter().any(|value| !matches!(value, Val::Tensor(_)));
-    let nodes = i64::try_from(body.node.len()).unwrap_or(i64::MAX).saturating_mul(count);
-    if !(needs || nodes <= UNROLLED_NODES || changes_shape(cx, body, carried)?) {
-        return Ok(None);
-    }
-    let mut values = carried.to_vec();
-    let mut lists: Vec<Vec<ValueId>> = Vec::new();
-    let mut goes_on = goes_on;
-    for step in 0..count {
-        let number = cx.b.scalar(step, DType::I64);
-        let given = [vec![number.into(), goes_on.into()], values].concat();
-        let mut results = cx.inlined_body(body, given)?.into_iter();
-        let Some(Val::Tensor(next)) = results.next() else {
-            return Ok(Some(vec![Val::Poison; body.output.len().saturating_sub(1)]));
-        };
-        let next = cx.b.cast(next, DType::Bool);
-        goes_on = cx.b.reshape(next, &[])?;
-        values = results.by_ref().take(carried.len()).collect();
-        for (position, value) in results.enumerate() {
-            if lists.len() <= position {
-                lists.push(Vec::new());
-            }
-            let Val::Tensor(value) = value else { continue };
-            lists[position].push(cx.b.unsqueeze(value, 0)?);
-        }
-        match known(cx, goes_on) {
-            Some(0) => break,
-            Some(_) => {}
-            None if step + 1 == count => {}
-            // How often it runs is data after all.
-            None => return Ok(None),
-        }
-    }
-    for rows in lists {
-        values.push(cx.b.cat(&rows, 0)?.into());
-    }
-    Ok(Some(values))
-}
-
-/// Whether a value that is carried has another shape after a step.
-fn changes_shape(cx: &mut Onnx, body: &GraphProto, carried: &[Val]) -> Result<bool, RuleError> {
-    let carried = carried.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
-    let types = loop_types(cx, &carried);
-    let findings = cx.findings.len();
-    let found = cx.body(body, &types);
-    cx.findings.truncate(findings);
-    let Ok(Some(found)) = found else { return Ok(true) };
-    let outputs = found.graph.outputs.iter().skip(1).map(|output| found.graph.ty(output.value));
-    Ok(outputs.zip(&types[2..]).any(|(after, before)| after != before))
 }
 
 fn scalar_type(dtype: DType) -> TensorType {
