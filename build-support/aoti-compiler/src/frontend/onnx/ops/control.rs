@@ -5,6 +5,7 @@
 
 mod grown;
 mod in_steps;
+mod most_steps;
 
 use super::super::body::{Body, Form};
 use super::super::call::{Call, axis_of, malformed, unsupported};
@@ -15,7 +16,7 @@ use super::{Rule, operators};
 use crate::dtype::DType;
 use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::steps::{Steps, repeat_while};
-use crate::graph::{Builder, Graph, IntBinary, Relation, Spliced, TensorType, ValueId};
+use crate::graph::{Builder, Graph, IntBinary, LARGEST_SIZE, Relation, Spliced, TensorType, ValueId};
 use crate::symbolic::Expr;
 use in_steps::{Loop, MOST_UNROLLED, changes_shape};
 
@@ -23,6 +24,9 @@ operators! { "";
     "Loop" => repeat,
     "Scan" => scan,
 }
+
+const ENDLESS: &str =
+    "lists that a loop gives of whose steps neither a number nor a counter says how many there are at most";
 
 /// Nodes that a loop may become where its steps are written one after the other.
 const UNROLLED_NODES: i64 = 1024;
@@ -57,6 +61,15 @@ fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
         }
         None => cx.b.scalar(true, DType::Bool),
     };
+    let mut most = most;
+    // No loop takes so many steps: its condition ends it.
+    let is_endless =
+        |most| cx.b.element(most).and_then(|most| most.as_int()).is_some_and(|most| most > LARGEST_SIZE);
+    if most.is_none_or(is_endless)
+        && let Some(known) = most_steps::most_steps(cx, body, &carried)
+    {
+        most = Some(cx.b.index(known, &[]));
+    }
     let count = most.and_then(|most| cx.b.element(most)).and_then(|count| count.as_int());
     let count = count.filter(|count| (0..=MOST_UNROLLED).contains(count));
     let own = count.map(|count| Loop { body, count, goes_on, carried: &carried });
@@ -150,9 +163,12 @@ fn as_loop(
     let room = match (&most, rows.is_empty()) {
         (Some(most), false) => {
             let most = cx.size_of(*most)?;
+            if most.as_int().is_some_and(|most| most > LARGEST_SIZE) {
+                return Err(unsupported(ENDLESS));
+            }
             Some(cx.b.larger(&most, &Expr::int(0)))
         }
-        (None, false) => return Err(unsupported("lists that a loop without a number of steps gives")),
+        (None, false) => return Err(unsupported(ENDLESS)),
         (_, true) => None,
     };
     let mut lists = Vec::new();

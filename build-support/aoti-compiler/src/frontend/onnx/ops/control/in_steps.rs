@@ -154,6 +154,38 @@ mod tests {
         [found[0].to_f64(), found[1].to_f64()]
     }
 
+    /// Halves a number while it is above a limit, five times at most as a counter says; and a list of what it was.
+    fn halved(limit: f32, room: i64) -> Vec<f64> {
+        let body = Model::new(13)
+            .input("i", Tensor::from_i64(&[], &[0]))
+            .input("c", Tensor::from_bool(&[], &[true]))
+            .input("k", Tensor::from_i64(&[], &[0]))
+            .input("x", Tensor::from_f32(&[], &[0.0]))
+            .constant("one", &Tensor::from_i64(&[], &[1]))
+            .constant("most", &Tensor::from_i64(&[], &[6]))
+            .constant("half", &Tensor::from_f32(&[], &[0.5]))
+            .node("Mul", &["x", "half"], &["less"], &[])
+            .node("Add", &["k", "one"], &["next"], &[])
+            .node("Less", &["next", "most"], &["is_left"], &[])
+            .node("Greater", &["less", "limit"], &["is_above"], &[])
+            .node("And", &["is_left", "is_above"], &["again"], &[])
+            .body("body", &["again", "next", "less", "less"]);
+        let model = Model::new(13)
+            .fixed_input("limit", Tensor::from_f32(&[], &[limit]))
+            .fixed_input("x", Tensor::from_f32(&[], &[32.0]))
+            .constant("first", &Tensor::from_i64(&[], &[1]))
+            .constant("endless", &Tensor::from_i64(&[], &[room]))
+            .node("Loop", &["endless", "", "first", "x"], &["", "", "y"], &[body]);
+        model.numbers()
+    }
+
+    #[test]
+    fn a_counter_says_how_many_steps_there_are_at_most() {
+        assert_eq!(halved(0.0, i64::MAX), [16.0, 8.0, 4.0, 2.0, 1.0]);
+        assert_eq!(halved(5.0, i64::MAX), [16.0, 8.0, 4.0]);
+        assert_eq!(halved(0.0, 2), [16.0, 8.0]);
+    }
+
     #[test]
     fn data_end_a_loop_in_which_shapes_change() {
         assert_eq!(summed(0.0), [vec![1.0, 1.0, 2.0], vec![2.0]]);
