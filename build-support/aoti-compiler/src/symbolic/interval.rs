@@ -143,7 +143,7 @@ impl RangeTable {
     /// States that `axis` runs over `0 .. extent`.
     pub fn set_extent(&mut self, axis: Symbol, extent: Expr) {
         let max = extent.interval(self).max;
-        let max = if max == i64::MAX { i64::MAX } else { (max - 1).max(0) };
+        let max = if max == i64::MAX { i64::MAX } else { max.saturating_sub(1).max(0) };
         self.set(axis, Interval::new(0, max));
         self.extents.insert(axis, extent);
     }

@@ -6,6 +6,7 @@ use super::value::Val;
 use super::walk::{Onnx, Scope};
 use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::{Graph, InputRole, OutputRole, TensorType, ValueId};
+use crate::symbolic::Expr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A body as a core graph: it takes its own operands, then what it sees of what is around it.
@@ -15,6 +16,8 @@ pub(super) struct Body {
     pub(super) captured: Vec<ValueId>,
     /// What its outputs make up.
     pub(super) results: Vec<Form>,
+    /// The elements of outputs that have one, as far as they are known.
+    pub(super) known: Vec<Option<Expr>>,
 }
 
 /// What tensors make up a value.
@@ -26,6 +29,8 @@ pub(super) enum Form {
     Tensor,
     /// Those of its elements.
     Sequence(Vec<Form>),
+    /// One, of which the rows are a sequence.
+    Rows,
 }
 
 impl Form {
@@ -35,6 +40,7 @@ impl Form {
             Form::Absent => Val::Absent,
             Form::Tensor => tensors.next().into(),
             Form::Sequence(all) => Val::Sequence(all.iter().map(|form| form.filled(tensors)).collect()),
+            Form::Rows => tensors.next().map_or(Val::Absent, Val::Rows),
         }
     }
 }
@@ -49,6 +55,10 @@ fn taken_apart(value: &Val, tensors: &mut Vec<ValueId>) -> Option<Form> {
         }
         Val::Sequence(all) => {
             all.iter().map(|value| taken_apart(value, tensors)).collect::<Option<_>>().map(Form::Sequence)
+        }
+        Val::Rows(table) => {
+            tensors.push(*table);
+            Some(Form::Rows)
         }
         Val::Poison => None,
     }
@@ -114,10 +124,11 @@ impl Onnx<'_> {
         let forms: Option<Vec<Form>> =
             results?.iter().map(|value| taken_apart(value, &mut tensors)).collect();
         let Some(results) = forms else { return Ok(None) };
+        let known = tensors.iter().map(|value| builder.element(*value)).collect();
         for (position, value) in tensors.into_iter().enumerate() {
             builder.output(&format!("result_{position}"), value, OutputRole::User);
         }
-        Ok(Some(Body { graph: builder.finish(), captured: captured.values, results }))
+        Ok(Some(Body { graph: builder.finish(), captured: captured.values, results, known }))
     }
 
     /// What a value of `outer` is inside of the body that is built. What follows from sizes is known there too.
@@ -135,24 +146,34 @@ impl Onnx<'_> {
             Val::Sequence(all) => {
                 Val::Sequence(all.iter().map(|own| self.captured(outer, narrow, name, own, values)).collect())
             }
-            Val::Tensor(value) => {
-                let ty = outer.b.ty(*value).clone();
-                if let Some(known) = outer.b.elements(*value).filter(|known| known.len() <= 64)
-                    && let Ok(flat) = self.vector(&known)
-                {
-                    let flat = self.cx.b.cast(flat, ty.dtype);
-                    if let Ok(own) = self.cx.b.reshape(flat, &ty.shape) {
-                        return own.into();
-                    }
-                }
-                values.push(*value);
-                let own = self.cx.b.input(name, ty, InputRole::User);
-                if let Some(narrow) = narrow.get(value) {
-                    self.narrow.insert(own, *narrow);
-                }
-                own.into()
+            Val::Rows(table) => Val::Rows(self.captured_tensor(outer, narrow, name, *table, values)),
+            Val::Tensor(value) => self.captured_tensor(outer, narrow, name, *value, values).into(),
+        }
+    }
+
+    fn captured_tensor(
+        &mut self,
+        outer: &Context,
+        narrow: &BTreeMap<ValueId, super::types::Narrow>,
+        name: &str,
+        value: ValueId,
+        values: &mut Vec<ValueId>,
+    ) -> ValueId {
+        let ty = outer.b.ty(value).clone();
+        if let Some(known) = outer.b.elements(value).filter(|known| known.len() <= 64)
+            && let Ok(flat) = self.vector(&known)
+        {
+            let flat = self.cx.b.cast(flat, ty.dtype);
+            if let Ok(own) = self.cx.b.reshape(flat, &ty.shape) {
+                return own;
             }
         }
+        values.push(value);
+        let own = self.cx.b.input(name, ty, InputRole::User);
+        if let Some(narrow) = narrow.get(&value) {
+            self.narrow.insert(own, *narrow);
+        }
+        own
     }
 }
 

@@ -52,7 +52,7 @@ impl<'n> Call<'n> {
         match self.inputs.get(position) {
             None | Some(Val::Absent) => Ok(None),
             Some(Val::Tensor(value)) => Ok(Some(*value)),
-            Some(Val::Sequence(_)) => {
+            Some(Val::Sequence(_) | Val::Rows(_)) => {
                 Err(malformed(format!("operand {position} is a sequence, not a tensor")))
             }
             Some(Val::Poison) => Err(malformed(format!("operand {position} was refused"))),
@@ -64,10 +64,13 @@ impl<'n> Call<'n> {
         (0..self.inputs.len()).map(|position| self.tensor(position)).collect()
     }
 
-    /// A sequence.
+    /// A sequence of known length.
     pub(super) fn sequence(&self, position: usize) -> Result<Vec<Val>, RuleError> {
         match self.input(position) {
             Val::Sequence(all) => Ok(all),
+            Val::Rows(_) => {
+                Err(unsupported("a sequence whose length is not known when the model is compiled"))
+            }
             Val::Absent | Val::Tensor(_) | Val::Poison => {
                 Err(malformed(format!("operand {position} is no sequence")))
             }

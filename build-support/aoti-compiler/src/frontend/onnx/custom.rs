@@ -159,7 +159,7 @@ fn of_operands(
     }
     let tensor = |value: &Val| match value {
         Val::Tensor(value) => Ok(*value),
-        Val::Absent | Val::Sequence(_) | Val::Poison => {
+        Val::Absent | Val::Sequence(_) | Val::Rows(_) | Val::Poison => {
             Err(malformed(format!("operand `{name}` is no tensor")))
         }
     };

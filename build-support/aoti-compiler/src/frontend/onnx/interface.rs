@@ -233,6 +233,13 @@ impl Onnx<'_> {
                     self.output(&element_name(name, position), element);
                 }
             }
+            Val::Rows(_) => {
+                let message = format!(
+                    "output `{name}` is a sequence whose length is not known when the model is compiled"
+                );
+                let finding = Diagnostic::new(Code::Graph, message);
+                self.findings.push(finding.help("join its elements by `ConcatFromSequence`"));
+            }
             Val::Absent | Val::Poison => {}
         }
     }

@@ -229,3 +229,32 @@ fn bodies_that_give_too_little_are_refused() {
     let message = scanned.import(&["y"]).unwrap_err().to_string();
     assert!(message.contains("the body gives too little"), "{message}");
 }
+
+#[test]
+fn numbers_out_of_proportion_are_refused() {
+    let refused = |model: Model, expected: &str| {
+        let message = model.import(&["y"]).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    };
+    let x = || Model::new(23).fixed_input("x", Tensor::from_f32(&[1, 2, 4], &[0.0; 8]));
+    refused(x().node("Split", &["x"], &["y"], &[int("num_outputs", i64::MAX)]), "for 1 results");
+    let least = Tensor::from_i64(&[3], &[1, i64::MIN, 1]);
+    refused(x().constant("times", &least).node("Tile", &["x", "times"], &["y"], &[]), "negative");
+    let matrix = x().constant("w", &Tensor::from_f32(&[2, 2], &[0.0; 4]));
+    refused(matrix.node("ConvTranspose", &["x", "w"], &["y"], &[]), "a window of 0 axes in a tensor of 1");
+    let floats = x().input("sizes", Tensor::from_f32(&[2], &[2.0, 2.0]));
+    refused(floats.node("Col2Im", &["x", "sizes", "sizes"], &["y"], &[]), "sizes are integers");
+    let axes = Tensor::from_i64(&[4], &[0, 1, 2, 0]);
+    refused(
+        x().fixed_input("axes", axes).node("ReduceSum", &["x", "axes"], &["y"], &[]),
+        "4 axes of a tensor",
+    );
+    let shape = Tensor::from_i64(&[65], &[1; 65]);
+    refused(x().fixed_input("shape", shape).node("Reshape", &["x", "shape"], &["y"], &[]), "number of axes");
+    let row = x().fixed_input("row", Tensor::from_f32(&[4], &[0.0; 4]));
+    refused(row.node("Attention", &["row", "x", "x"], &["y"], &[]), "three axes or four");
+    let pool = [ints("pool_int64s", &[1]), ints("ngram_counts", &[0]), ints("ngram_indexes", &[i64::MAX])];
+    refused(x().node("TfIdfVectorizer", &["x"], &["y"], &pool), "");
+    let many = x().fixed_input("six", Tensor::from_i64(&[6], &[1; 6]));
+    refused(many.node("Col2Im", &["x", "six", "six"], &["y"], &[]), "more than 5 axes");
+}

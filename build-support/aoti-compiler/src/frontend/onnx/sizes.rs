@@ -1,12 +1,15 @@
 //! Numbers that a program computes as tensors and that decide sizes: known where they follow from sizes, read from data
 //! elsewhere.
 
-use super::call::unsupported;
+use super::call::{malformed, unsupported};
 use super::walk::Onnx;
 use crate::dtype::DType;
 use crate::frontend::torch::rules::RuleError;
 use crate::graph::{BinaryOp, LARGEST_SIZE, SymbolInfo, SymbolSource, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Interval};
+
+/// A tensor of more sizes is of no shape that there is.
+pub(super) const MOST_SIZES: i64 = 64;
 
 /// An integer of any sign that decides a size.
 #[derive(Clone)]
@@ -60,7 +63,10 @@ impl Onnx<'_> {
             return Ok(known);
         }
         let ty = self.b.ty(value).clone();
-        let count = ty.numel().as_int().filter(|count| *count <= 64);
+        if ty.dtype.is_float() {
+            return Err(malformed("sizes are integers"));
+        }
+        let count = ty.numel().as_int().filter(|count| *count <= MOST_SIZES);
         let count = count.ok_or_else(|| unsupported("sizes whose number is not known"))?;
         let flat = self.flattened(value)?;
         (0..count)

@@ -11,6 +11,8 @@ pub(super) enum Val {
     Tensor(ValueId),
     /// A sequence, whose length is known when the model is compiled.
     Sequence(Vec<Val>),
+    /// A sequence of tensors of one shape, as many as a size or data say: the rows of a tensor.
+    Rows(ValueId),
     /// What a node that was refused would have given.
     Poison,
 }
@@ -33,7 +35,7 @@ impl Val {
         match self {
             Val::Poison => true,
             Val::Sequence(all) => all.iter().any(Val::is_poisoned),
-            Val::Absent | Val::Tensor(_) => false,
+            Val::Absent | Val::Tensor(_) | Val::Rows(_) => false,
         }
     }
 }

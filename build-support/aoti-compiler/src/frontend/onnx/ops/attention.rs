@@ -34,6 +34,9 @@ fn attention(cx: &mut Onnx, c: &Call) -> Rule {
             *operand = cx.with_heads(*operand, heads)?;
         }
     }
+    if operands.iter().any(|operand| cx.b.rank(*operand) != 4) {
+        return Err(malformed("queries, keys and values have three axes or four"));
+    }
     let [query, mut key, mut value] = operands;
     let mut past = Expr::int(0);
     if let (Some(past_key), Some(past_value)) = (c.opt_tensor(4)?, c.opt_tensor(5)?) {

@@ -3,7 +3,7 @@
 //! Where they are data, the shapes that the model states say which axes there can be. Each of these is computed, and the run takes
 //! the one that its axes are.
 
-use super::super::call::{Call, unsupported};
+use super::super::call::{Call, malformed, unsupported};
 use super::super::walk::Onnx;
 use crate::dtype::DType;
 use crate::frontend::onnx::call::axis_of;
@@ -49,6 +49,9 @@ impl Onnx<'_> {
         let count = self.b.ty(value).numel().as_int().and_then(|count| usize::try_from(count).ok());
         let count =
             count.ok_or_else(|| unsupported("axes whose number is not known when the model is compiled"))?;
+        if count > rank {
+            return Err(malformed(format!("{count} axes of a tensor that has {rank}")));
+        }
         let value = self.b.cast(value, DType::I64);
         let value = self.flattened(value)?;
         Ok(Axes::Data { value, count, rank })

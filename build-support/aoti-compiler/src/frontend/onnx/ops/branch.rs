@@ -19,7 +19,7 @@ operators! { "";
     "If" => branch,
 }
 
-const LENGTHS: &str = "branches that give sequences of other lengths, where the condition is data";
+const LENGTHS: &str = "branches of which one gives a sequence or an optional and the other one something else, where the condition is data";
 
 fn branch(cx: &mut Onnx, c: &Call) -> Rule {
     let condition = c.tensor(0)?;
@@ -90,7 +90,12 @@ fn both(cx: &mut Onnx, condition: ValueId, then: &GraphProto, otherwise: &GraphP
 }
 
 /// One value or another, as the condition says.
-fn chosen(cx: &mut Onnx, condition: ValueId, then: &Val, otherwise: &Val) -> Result<Val, RuleError> {
+pub(super) fn chosen(
+    cx: &mut Onnx,
+    condition: ValueId,
+    then: &Val,
+    otherwise: &Val,
+) -> Result<Val, RuleError> {
     match (then, otherwise) {
         (Val::Poison, _) | (_, Val::Poison) => Ok(Val::Poison),
         (Val::Absent, Val::Absent) => Ok(Val::Absent),
@@ -103,7 +108,15 @@ fn chosen(cx: &mut Onnx, condition: ValueId, then: &Val, otherwise: &Val) -> Res
                 pairs.map(|(then, otherwise)| chosen(cx, condition, then, otherwise)).collect();
             Ok(Val::Sequence(all?))
         }
-        (Val::Absent | Val::Tensor(_) | Val::Sequence(_), _) => Err(unsupported(LENGTHS)),
+        (Val::Sequence(_) | Val::Rows(_), Val::Sequence(_) | Val::Rows(_)) => {
+            let (then, otherwise) = (cx.rows(then)?, cx.rows(otherwise)?);
+            // One without elements has the type of the other.
+            let none = then.or(otherwise).map(|table| cx.b.slice(table, 0, &Expr::int(0), &Expr::int(0), 1));
+            let none = none.ok_or_else(|| unsupported(LENGTHS))??;
+            let table = chosen_tensor(cx, condition, then.unwrap_or(none), otherwise.unwrap_or(none))?;
+            Ok(Val::Rows(table))
+        }
+        (Val::Absent | Val::Tensor(_) | Val::Sequence(_) | Val::Rows(_), _) => Err(unsupported(LENGTHS)),
     }
 }
 

@@ -1,7 +1,11 @@
 //! Loops.
 //!
-//! A loop of few steps is its steps one after the other. Sequences, and values that change their shapes from step to step, exist
-//! only there.
+//! A loop of few steps is its steps one after the other, and so is one of a known number of steps in which shapes change (`in_steps.rs`).
+//! Other loops carry tensors of one shape; what they only append to are lists (`grown.rs`).
+
+mod grown;
+mod in_steps;
+mod most_steps;
 
 use super::super::body::{Body, Form};
 use super::super::call::{Call, axis_of, malformed, unsupported};
@@ -12,18 +16,20 @@ use super::{Rule, operators};
 use crate::dtype::DType;
 use crate::frontend::torch::rules::{Context, RuleError};
 use crate::graph::steps::{Steps, repeat_while};
-use crate::graph::{Builder, Graph, IntBinary, Relation, Spliced, TensorType, ValueId};
+use crate::graph::{Builder, Graph, IntBinary, LARGEST_SIZE, Relation, Spliced, TensorType, ValueId};
 use crate::symbolic::Expr;
+use in_steps::{Loop, MOST_UNROLLED, changes_shape};
 
 operators! { "";
     "Loop" => repeat,
     "Scan" => scan,
 }
 
+const ENDLESS: &str =
+    "lists that a loop gives of whose steps neither a number nor a counter says how many there are at most";
+
 /// Nodes that a loop may become where its steps are written one after the other.
 const UNROLLED_NODES: i64 = 1024;
-/// Steps that are written one after the other where they have to be.
-const MOST_UNROLLED: i64 = 4096;
 
 pub(super) fn spliced(
     cx: &mut Context,
@@ -55,11 +61,23 @@ fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
         }
         None => cx.b.scalar(true, DType::Bool),
     };
-    let count = most.and_then(|most| cx.b.element(most));
-    if let Some(result) = unrolled(cx, body, count.as_ref().and_then(Expr::as_int), goes_on, &carried)? {
+    let mut most = most;
+    // No loop takes so many steps: its condition ends it.
+    let is_endless =
+        |most| cx.b.element(most).and_then(|most| most.as_int()).is_some_and(|most| most > LARGEST_SIZE);
+    if most.is_none_or(is_endless)
+        && let Some(known) = most_steps::most_steps(cx, body, &carried)
+    {
+        most = Some(cx.b.index(known, &[]));
+    }
+    let count = most.and_then(|most| cx.b.element(most)).and_then(|count| count.as_int());
+    let count = count.filter(|count| (0..=MOST_UNROLLED).contains(count));
+    let own = count.map(|count| Loop { body, count, goes_on, carried: &carried });
+    if let Some(own) = &own
+        && let Some(result) = own.unrolled(cx)?
+    {
         return Ok(result);
     }
-    let carried = carried.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
     let most = match most {
         Some(most) => {
             let most = cx.b.cast(most, DType::I64);
@@ -67,13 +85,36 @@ fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
         }
         None => None,
     };
-    as_loop(cx, body, most, goes_on, &carried)
+    let rest = grown::without_grown(body, carried.len());
+    let is_grown = |position: usize| rest.as_ref().is_some_and(|rest| rest.growths[position].is_some());
+    let fixed: Vec<Val> = (0..carried.len()).filter(|k| !is_grown(*k)).map(|k| carried[k].clone()).collect();
+    if let Some(own) = &own
+        && changes_shape(cx, rest.as_ref().map_or(body, |rest| &rest.body), &fixed).unwrap_or(true)
+        && let Some(result) = own.chosen(cx)?
+    {
+        return Ok(result);
+    }
+    let fixed = fixed.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+    let Some(rest) = rest else { return as_loop(cx, body, most, goes_on, &fixed) };
+    let mut results = as_loop(cx, &rest.body, most, goes_on, &fixed)?;
+    let appended = results.split_off(body.output.len() - 1 - (carried.len() - fixed.len()));
+    let lists = results.split_off(fixed.len());
+    let (mut results, mut appended) = (results.into_iter(), appended.into_iter());
+    let mut values = Vec::new();
+    for (before, growth) in carried.iter().zip(&rest.growths) {
+        let next = if growth.is_some() { appended.next() } else { results.next() };
+        values.push(match (growth, next.unwrap_or(Val::Poison)) {
+            (Some(growth), Val::Tensor(list)) => grown::joined(cx, *growth, before, list)?,
+            (_, value) => value,
+        });
+    }
+    Ok([values, lists].concat())
 }
 
 fn tensor(value: &Val) -> Result<ValueId, RuleError> {
     match value {
         Val::Tensor(value) => Ok(*value),
-        Val::Absent | Val::Sequence(_) | Val::Poison => {
+        Val::Absent | Val::Sequence(_) | Val::Rows(_) | Val::Poison => {
             Err(unsupported("sequences and optionals in a loop of which it is data how often it runs"))
         }
     }
@@ -87,75 +128,6 @@ fn only_tensors(results: &[Form]) -> Result<(), RuleError> {
     Err(unsupported("sequences and optionals in a loop of which it is data how often it runs"))
 }
 
-/// The steps of a loop one after the other, if their number is known and they are few or have to be.
-fn unrolled(
-    cx: &mut Onnx,
-    body: &GraphProto,
-    count: Option<i64>,
-    goes_on: ValueId,
-    carried: &[Val],
-) -> Result<Option<Vec<Val>>, RuleError> {
-    let known = |cx: &Onnx, value: ValueId| cx.b.element(value).and_then(|known| known.as_int());
-    let Some(first) = known(cx, goes_on) else { return Ok(None) };
-    if first == 0 {
-        let lists = body.output.len().saturating_sub(1 + carried.len());
-        if lists > 0 {
-            return Ok(None);
-        }
-        return Ok(Some(carried.to_vec()));
-    }
-    let Some(count) = count.filter(|count| *count <= MOST_UNROLLED && *count > 0) else { return Ok(None) };
-    let needs = carried.iter().any(|value| !matches!(value, Val::Tensor(_)));
-    let nodes = i64::try_from(body.node.len()).unwrap_or(i64::MAX).saturating_mul(count);
-    if !(needs || nodes <= UNROLLED_NODES || changes_shape(cx, body, carried)?) {
-        return Ok(None);
-    }
-    let mut values = carried.to_vec();
-    let mut lists: Vec<Vec<ValueId>> = Vec::new();
-    let mut goes_on = goes_on;
-    for step in 0..count {
-        let number = cx.b.scalar(step, DType::I64);
-        let given = [vec![number.into(), goes_on.into()], values].concat();
-        let mut results = cx.inlined_body(body, given)?.into_iter();
-        let Some(Val::Tensor(next)) = results.next() else {
-            return Ok(Some(vec![Val::Poison; body.output.len().saturating_sub(1)]));
-        };
-        let next = cx.b.cast(next, DType::Bool);
-        goes_on = cx.b.reshape(next, &[])?;
-        values = results.by_ref().take(carried.len()).collect();
-        for (position, value) in results.enumerate() {
-            if lists.len() <= position {
-                lists.push(Vec::new());
-            }
-            let Val::Tensor(value) = value else { continue };
-            lists[position].push(cx.b.unsqueeze(value, 0)?);
-        }
-        match known(cx, goes_on) {
-            Some(0) => break,
-            Some(_) => {}
-            None if step + 1 == count => {}
-            // How often it runs is data after all.
-            None => return Ok(None),
-        }
-    }
-    for rows in lists {
-        values.push(cx.b.cat(&rows, 0)?.into());
-    }
-    Ok(Some(values))
-}
-
-/// Whether a value that is carried has another shape after a step.
-fn changes_shape(cx: &mut Onnx, body: &GraphProto, carried: &[Val]) -> Result<bool, RuleError> {
-    let carried = carried.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
-    let types = loop_types(cx, &carried);
-    let findings = cx.findings.len();
-    let found = cx.body(body, &types);
-    cx.findings.truncate(findings);
-    let Ok(Some(found)) = found else { return Ok(true) };
-    let outputs = found.graph.outputs.iter().skip(1).map(|output| found.graph.ty(output.value));
-    Ok(outputs.zip(&types[2..]).any(|(after, before)| after != before))
-}
-
 fn scalar_type(dtype: DType) -> TensorType {
     TensorType { dtype, shape: Vec::new() }
 }
@@ -165,7 +137,7 @@ fn loop_types(cx: &Onnx, carried: &[ValueId]) -> Vec<TensorType> {
     [scalar_type(DType::I64), scalar_type(DType::Bool)].into_iter().chain(own).collect()
 }
 
-/// A loop that runs as long as data say.
+/// A loop that runs as often as sizes or data say.
 fn as_loop(
     cx: &mut Onnx,
     body: &GraphProto,
@@ -174,10 +146,11 @@ fn as_loop(
     carried: &[ValueId],
 ) -> Rule {
     let types = loop_types(cx, carried);
-    let Some(Body { graph, captured, results }) = cx.body(body, &types)? else {
+    let Some(body) = cx.body(body, &types)? else {
         return Ok(vec![Val::Poison; body.output.len().saturating_sub(1)]);
     };
-    only_tensors(&results)?;
+    only_tensors(&body.results)?;
+    let graph = &body.graph;
     for (output, before) in graph.outputs.iter().skip(1).zip(&types[2..]) {
         let after = graph.ty(output.value);
         if after != before {
@@ -188,8 +161,14 @@ fn as_loop(
         graph.outputs.iter().skip(1 + carried.len()).map(|output| graph.ty(output.value).clone()).collect();
     // Lists have room for all steps that there can be.
     let room = match (&most, rows.is_empty()) {
-        (Some(most), false) => Some(cx.size_of(*most)?),
-        (None, false) => return Err(unsupported("lists that a loop without a number of steps gives")),
+        (Some(most), false) => {
+            let most = cx.size_of(*most)?;
+            if most.as_int().is_some_and(|most| most > LARGEST_SIZE) {
+                return Err(unsupported(ENDLESS));
+            }
+            Some(cx.b.larger(&most, &Expr::int(0)))
+        }
+        (None, false) => return Err(unsupported(ENDLESS)),
         (_, true) => None,
     };
     let mut lists = Vec::new();
@@ -197,16 +176,19 @@ fn as_loop(
         let shape = [room.as_slice(), row.shape.as_slice()].concat();
         lists.push(cx.b.full(0i64, row.dtype, &shape));
     }
+    let is_counted = most.is_some() && always_goes_on(cx, &body, goes_on);
     let limit = match most {
         Some(most) => most,
         None => cx.b.scalar(i64::MAX, DType::I64),
     };
-    let ends = run(cx, &graph, limit, goes_on, [carried, &lists, &captured])?;
+    let goes_on = (!is_counted).then_some(goes_on);
+    let ends = run(cx, graph, limit, goes_on, [carried, &lists, &body.captured])?;
     let (steps, ends) = ends.split_first().expect("the steps are carried");
-    let (values, lists) = ends[1..].split_at(carried.len());
+    let (values, lists) = ends.split_at(carried.len());
     let mut results: Vec<Val> = values.iter().map(|value| (*value).into()).collect();
     if let Some(room) = room {
         let taken = match cx.b.element(*steps) {
+            _ if is_counted => room,
             Some(taken) => taken,
             None => cx.read_size(*steps, Some(&room))?,
         };
@@ -217,30 +199,46 @@ fn as_loop(
     Ok(results)
 }
 
-/// Runs a body while it says so and steps are left: gives the steps that it took, whether it would go on, what is carried, lists.
+/// Whether a loop runs as often as it may: it starts, and its body says so each time, or what it was told.
+fn always_goes_on(cx: &Onnx, body: &Body, goes_on: ValueId) -> bool {
+    let is_passed_on = body.graph.outputs[0].value == body.graph.inputs[1].value;
+    let is_true = |known: Option<&Expr>| known.and_then(Expr::as_int).is_some_and(|known| known != 0);
+    is_true(cx.b.element(goes_on).as_ref()) && (is_passed_on || is_true(body.known[0].as_ref()))
+}
+
+/// Runs a body while steps are left, and while it says so if that is asked; gives the steps that it took, what is carried, lists.
 fn run(
     cx: &mut Onnx,
     graph: &Graph,
     limit: ValueId,
-    goes_on: ValueId,
+    goes_on: Option<ValueId>,
     [carried, lists, captured]: [&[ValueId]; 3],
 ) -> Result<Vec<ValueId>, RuleError> {
-    let start = [&[goes_on], carried, lists].concat();
+    let goes_on = goes_on.as_slice();
+    let start = [goes_on, carried, lists].concat();
     let given = [captured, &[limit]].concat();
     let is_left = |b: &mut Builder, number, own: &[ValueId], given: &[ValueId]| {
         let is_left = b.binary(Relation::Lt, number, given[given.len() - 1])?;
-        b.binary(IntBinary::And, own[0], is_left)
+        if goes_on.is_empty() { Ok(is_left) } else { b.binary(IntBinary::And, own[0], is_left) }
     };
-    repeat_while(&mut cx.cx, "loop", &start, &given, &is_left, &mut |cx, number, own, given| {
-        let (values, lists) = own.split_at(1 + carried.len());
-        let operands = [&[number], values, &given[..given.len() - 1]].concat();
-        let mut results = spliced(cx, graph, &operands)?;
-        results[0] = cx.b.reshape(results[0], &[])?;
-        for (row, list) in results[values.len()..].iter_mut().zip(lists) {
-            *row = cx.b.with_row(*list, number, *row)?;
-        }
-        Ok(results)
-    })
+    let mut ends =
+        repeat_while(&mut cx.cx, "loop", &start, &given, &is_left, &mut |cx, number, own, given| {
+            let (told, own) = own.split_at(goes_on.len());
+            let (values, lists) = own.split_at(carried.len());
+            let told = told.first().copied().unwrap_or_else(|| cx.b.scalar(true, DType::Bool));
+            let operands = [&[number, told], values, &given[..given.len() - 1]].concat();
+            let mut results = spliced(cx, graph, &operands)?;
+            let next = results.remove(0);
+            for (row, list) in results[values.len()..].iter_mut().zip(lists) {
+                *row = cx.b.with_row(*list, number, *row)?;
+            }
+            if !goes_on.is_empty() {
+                results.insert(0, cx.b.reshape(next, &[])?);
+            }
+            Ok(results)
+        })?;
+    ends.drain(1..1 + goes_on.len());
+    Ok(ends)
 }
 
 // --- Scan --------------------------------------------------------------------------------------------------------
@@ -377,7 +375,7 @@ fn scanned_as_loop(
         TensorType { dtype: ty.dtype, shape: ty.shape[1..].to_vec() }
     };
     let types: Vec<TensorType> = own.chain(tables.iter().map(row)).collect();
-    let Some(Body { graph, captured, results }) = cx.body(body, &types)? else {
+    let Some(Body { graph, captured, results, known: _ }) = cx.body(body, &types)? else {
         let count = body.output.len() - carried.len();
         return Ok((vec![Val::Poison; carried.len()], vec![Val::Poison; count]));
     };

@@ -138,6 +138,9 @@ fn max_unpool(cx: &mut Onnx, c: &Call) -> Rule {
     one(value)
 }
 
+/// Axes of an image: the formulas of its sizes grow with each.
+const MOST_AXES: usize = 5;
+
 /// Windows of an image added up where they overlap.
 fn col2im(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
@@ -147,6 +150,9 @@ fn col2im(cx: &mut Onnx, c: &Call) -> Rule {
         return Err(malformed(
             "it takes a batch of rows of windows, and as many sizes of the image as of a window",
         ));
+    }
+    if count > MOST_AXES {
+        return Err(unsupported(format!("an image of more than {MOST_AXES} axes")));
     }
     let (dilations, strides) = (list(c, "dilations", count, 1)?, list(c, "strides", count, 1)?);
     let pads = list(c, "pads", 2 * count, 0)?;

@@ -55,7 +55,7 @@ fn tf_idf(cx: &mut Onnx, c: &Call) -> Rule {
         x = cx.b.unsqueeze(x, 0)?;
     }
     let indexes = c.opt_ints("ngram_indexes")?.unwrap_or_default();
-    let width = indexes.iter().max().map_or(0, |last| last + 1);
+    let width = indexes.iter().max().map_or(0, |last| last.saturating_add(1));
     let rows = cx.b.shape(x)[..cx.b.rank(x) - 1].to_vec();
     let shape = [rows.as_slice(), &[Expr::int(width)]].concat();
     let mut counts = cx.b.full(0i64, DType::I64, &shape);

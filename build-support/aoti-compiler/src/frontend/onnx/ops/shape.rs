@@ -1,6 +1,7 @@
 //! Shapes: what tensors look like, and tensors of sizes.
 
 use super::super::call::{Call, malformed, unsupported};
+use super::super::sizes::MOST_SIZES;
 use super::super::tensors;
 use super::super::types::element_type;
 use super::super::walk::Onnx;
@@ -161,7 +162,7 @@ fn filled(cx: &Onnx, own: &[Expr], sizes: Vec<Expr>, keeps_zeros: bool) -> Resul
 /// The same where the shape is data.
 fn resolved(cx: &mut Onnx, own: &[Expr], wanted: ValueId, keeps_zeros: bool) -> Result<Vec<Expr>, RuleError> {
     let wanted = cx.b.cast(wanted, DType::I64);
-    let count = cx.b.shape(wanted).first().and_then(Expr::as_int);
+    let count = cx.b.shape(wanted).first().and_then(Expr::as_int).filter(|count| *count <= MOST_SIZES);
     let count = count.ok_or_else(|| unsupported("a shape whose number of axes is not known"))?;
     let mut kept: Vec<Expr> = own.to_vec();
     kept.resize(usize::try_from(count).unwrap_or(0), Expr::int(0));
@@ -344,12 +345,13 @@ fn split(cx: &mut Onnx, c: &Call) -> Rule {
 
 /// Parts of one size, the last of which may be smaller.
 fn even(cx: &Onnx, c: &Call, total: &Expr) -> Result<Vec<Expr>, RuleError> {
+    let results = i64::try_from(c.results()).expect("few results");
     let count = match c.opt_int("num_outputs")? {
         Some(count) => count,
-        None => i64::try_from(c.results()).expect("few results"),
+        None => results,
     };
-    if count < 1 {
-        return Err(malformed("it has no parts"));
+    if count < 1 || count > results {
+        return Err(malformed(format!("`num_outputs` is {count} for {results} results")));
     }
     let ranges = cx.b.ranges();
     let size = total.ceil_div(&Expr::int(count), ranges);

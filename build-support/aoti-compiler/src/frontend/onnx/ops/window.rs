@@ -207,6 +207,9 @@ fn conv_transpose(cx: &mut Onnx, c: &Call) -> Rule {
     let sizes = spatial(cx, x)?;
     let count = sizes.len();
     let (weight, kernel) = windowed(cx, c, weight)?;
+    if kernel.len() != count {
+        return Err(malformed(format!("a window of {} axes in a tensor of {count}", kernel.len())));
+    }
     let list = |name: &str, default: i64| -> Result<Vec<i64>, RuleError> {
         let list = c.opt_ints(name)?.unwrap_or_else(|| vec![default; count]);
         if list.len() == count {

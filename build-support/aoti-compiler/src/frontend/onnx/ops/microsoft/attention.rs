@@ -179,13 +179,28 @@ fn multi_head(cx: &mut Onnx, c: &Call) -> Rule {
         key = cx.b.cat(&[past_key, key], 2)?;
         value = cx.b.cat(&[past_value, value], 2)?;
     }
-    let past = c.flag("unidirectional", false)?.then_some(before);
+    let past = match c.flag("unidirectional", false)? {
+        true => Some(seen_before(cx, before, query, key)),
+        false => None,
+    };
     let masks = Masks { mask: c.opt_tensor(4)?, bias: c.opt_tensor(5)?, past };
     let own = attend_of(cx, c, [query, key, value], masks)?;
     let done = cx.attend(&own)?;
     let output = cx.without_heads(done.output)?;
     let scores: Val = if c.wants(3) { cx.typed_like(done.masked, query).into() } else { Val::Absent };
     Ok(vec![output.into(), key.into(), value.into(), scores])
+}
+
+/// Keys that the first query sees beside its own, after so many of a past. A single query sees all of them, also where keys come from
+/// elsewhere and are more than the past and the query.
+fn seen_before(cx: &Onnx, past: Expr, query: ValueId, key: ValueId) -> Expr {
+    let [queries, keys] = [query, key].map(|value| cx.b.shape(value)[2].clone());
+    let more = &(&keys - &past) - &queries;
+    if more.is(0) {
+        return past;
+    }
+    let is_single = cx.b.larger(&(&Expr::int(2) - &queries), &Expr::int(0));
+    &past + &(&more * &is_single)
 }
 
 /// One query for each sequence, as a search asks for them.

@@ -96,6 +96,26 @@ fn attention_projects_and_masks() {
 }
 
 #[test]
+fn a_single_query_sees_all_keys_of_others() {
+    let of = |queries: usize| {
+        Model::new(17)
+            .input("q", Tensor::from_f32(&[1, queries, 1], &vec![0.0; queries]))
+            .input("k", Tensor::from_f32(&[1, 3, 1], &[0.0; 3]))
+            .input("v", Tensor::from_f32(&[1, 3, 1], &[1.0, 3.0, 8.0]))
+            .node(
+                "com.microsoft::MultiHeadAttention",
+                &["q", "k", "v"],
+                &["y"],
+                &[int("num_heads", 1), int("unidirectional", 1)],
+            )
+            .numbers()
+    };
+    near(&of(1), &[4.0]);
+    near(&of(2), &[1.0, 2.0]);
+    near(&of(3), &[1.0, 2.0, 4.0]);
+}
+
+#[test]
 fn products_transpose_scale_and_activate() {
     let model = Model::new(17)
         .input("a", Tensor::from_f32(&[2, 1], &[1.0, -2.0]))
