@@ -258,7 +258,10 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
     const Vec<i32, W> at = detail::count_lanes<W>();
     const Mask<W> live = (at >= first) & (at < last);
     const detail::raw_of<T> *from = (const detail::raw_of<T> *)p;
-    if constexpr (Step == 1)
+    // Without instructions for masks of narrow elements, registers of these come from both ends of a window.
+    if constexpr (Step == 1 && !AOTI_AVX512 && detail::kReadsAnyAddress && sizeof(T) < 4 && W * sizeof(T) <= 16)
+      return select(live, detail::Element<T>::decode(detail::load_window<W>(from, first, last)), result);
+    else if constexpr (Step == 1)
       return select(live, detail::Element<T>::decode(detail::load_live(from, live)), result);
     else
       return select(live, detail::Element<T>::decode(detail::gather_live(from, at * i32(Step), live)), result);
