@@ -151,7 +151,7 @@ fn rows_between_planes_are_turned_in_blocks() {
 
 #[test]
 fn numbers_of_one_byte_are_rounded_moved_and_limited_by_one_function() {
-    let printed = |zero: f64, highest: f64| {
+    let printed = |larger: &str, [zero, highest]: [f64; 2]| {
         let model = format!(
             "graph \"quantise\" {{
               input %x \"x\": f32[40]
@@ -159,7 +159,7 @@ fn numbers_of_one_byte_are_rounded_moved_and_limited_by_one_function() {
               %z: f32[40] = full {zero:?}
               %moved: f32[40] = add %r, %z
               %low: f32[40] = full 0.0
-              %above: f32[40] = maximum %moved, %low
+              %above: f32[40] = {larger} %moved, %low
               %high: f32[40] = full {highest:?}
               %limited: f32[40] = minimum %above, %high
               %y: u8[40] = cast %limited
@@ -170,7 +170,8 @@ fn numbers_of_one_byte_are_rounded_moved_and_limited_by_one_function() {
         let text = emit(Bytes::from(model), &options, Emit::Cpp).expect("the graph compiles");
         (text.contains("quantised<u8>("), text.contains("round("))
     };
-    assert_eq!(printed(3.0, 255.0), (true, false));
-    assert_eq!(printed(3.5, 255.0), (false, true), "a zero point is an integer");
-    assert_eq!(printed(3.0, 250.0), (false, true), "the limits are those of the type");
+    assert_eq!(printed("maximum", [3.0, 255.0]), (true, false));
+    assert_eq!(printed("fmax", [3.0, 255.0]), (true, false), "what is not a number is 0");
+    assert_eq!(printed("maximum", [3.5, 255.0]), (false, true), "a zero point is an integer");
+    assert_eq!(printed("maximum", [3.0, 250.0]), (false, true), "the limits are those of the type");
 }

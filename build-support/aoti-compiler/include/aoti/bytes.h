@@ -105,8 +105,8 @@ AOTI_INLINE WordVector word_everywhere(i32 x) { return WordVector{} + x; }
 // --- with the instruction ---
 
 #if AOTI_WORD_PRODUCTS
-// sum + left * right.
-AOTI_INLINE WordVector add_words(WordVector sum, WordVector left, WordVector right) {
+// sum + left * right. Vectors may be narrower than a level has them.
+template <class V> AOTI_INLINE V add_words(V sum, V left, V right) {
 #if defined(__aarch64__)
 #if defined(__clang__)
   asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(left), "w"(right));

@@ -258,7 +258,10 @@ AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some,
     const Vec<i32, W> at = detail::count_lanes<W>();
     const Mask<W> live = (at >= first) & (at < last);
     const detail::raw_of<T> *from = (const detail::raw_of<T> *)p;
-    if constexpr (Step == 1)
+    // Without instructions for masks of narrow elements, registers of these come from both ends of a window.
+    if constexpr (Step == 1 && !AOTI_AVX512 && detail::kReadsAnyAddress && sizeof(T) < 4 && W * sizeof(T) <= 16)
+      return select(live, detail::Element<T>::decode(detail::load_window<W>(from, first, last)), result);
+    else if constexpr (Step == 1)
       return select(live, detail::Element<T>::decode(detail::load_live(from, live)), result);
     else
       return select(live, detail::Element<T>::decode(detail::gather_live(from, at * i32(Step), live)), result);
@@ -294,6 +297,40 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<I, L::width> index, Mask<
 // Whether 0 <= coordinate < size.
 template <class I, int W> AOTI_INLINE Mask<W> inside(Vec<I, W> coordinate, i64 size) {
   return (coordinate >= I(0)) & (coordinate < I(size));
+}
+
+#if AOTI_AVX512 && !AOTI_GPU
+namespace detail {
+
+// The pixels of a plane in the lanes of one channel, the others as they are.
+template <int C, int Channel, int... I> AOTI_INLINE Vec<f32, 16> with_channel(Vec<f32, 16> all, Vec<f32, 16> plane, Indices<I...>) {
+  return {shuffled<(I % C == Channel ? 16 + I / C : I)...>(all.v, plane.v)};
+}
+template <int C, int... Channel>
+AOTI_INLINE Vec<f32, 16> load_whole_pixels(Vec<f32, 16> all, const f32 *p, i64 plane, Indices<Channel...>) {
+  ((all = with_channel<C, Channel>(all, load_raw(Tail<16>{16 / C}, p + Channel * plane), indices<16>{})), ...);
+  return all;
+}
+
+} // namespace detail
+#endif
+
+// As `load_interleaved` from a first channel on, of pixels of C channels, a part of the lanes, of which the first `Planes` are there:
+// of pixels [low, high), counted from that of the first lane, where `some` holds; `fill` elsewhere. Only those elements are read.
+template <int C, int Planes, class L, class T, class F>
+AOTI_INLINE auto load_image(L lanes, const T *p, i32 plane, i64 low, i64 high, bool some, F fill) {
+  constexpr int W = L::width;
+  const auto result = broadcast(lanes, fill);
+  if (!some || high <= 0 || low >= W) return result;
+#if AOTI_AVX512 && !AOTI_GPU
+  if constexpr (is_same<T, f32> && is_same<L, Full<16>>)
+    if (low <= 0 && high >= W / C) return detail::load_whole_pixels<C>(result, p, plane, indices<Planes>{});
+#endif
+  const auto at = iota32(lanes, 0);
+  const auto pixel = floor_div_by<C>(at), channel = remainder_by<C>(at);
+  const i32 first = i32(max_i64(low, 0)), last = i32(min_i64(high, W));
+  const auto is_inside = (pixel >= first) & (pixel < last) & inside(channel, Planes);
+  return gather_where(lanes, p, pixel + channel * plane, is_inside, fill);
 }
 
 // False in every lane: what isnan and isinf give for integers.

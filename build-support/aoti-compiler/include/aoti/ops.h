@@ -289,6 +289,10 @@ template <class T, int W> AOTI_INLINE Vec<T, W> smaller(Vec<T, W> a, Vec<T, W> b
 #if AOTI_GPU
   else if constexpr (!is_float<T>)
     return {smaller_integer(a.v, b.v)};
+#else
+  // One instruction for most types.
+  else if constexpr (!is_float<T> && W > 1)
+    return {a.v < b.v ? a.v : b.v};
 #endif
   else
     return select(a < b, a, b);
@@ -303,6 +307,10 @@ template <class T, int W> AOTI_INLINE Vec<T, W> larger(Vec<T, W> a, Vec<T, W> b)
 #if AOTI_GPU
   else if constexpr (!is_float<T>)
     return {larger_integer(a.v, b.v)};
+#else
+  // One instruction for most types.
+  else if constexpr (!is_float<T> && W > 1)
+    return {a.v > b.v ? a.v : b.v};
 #endif
   else
     return select(a > b, a, b);

@@ -31,6 +31,10 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_live(const T *p, Mask<W> li
 #if AOTI_AVX512
   else if constexpr (size == 4 && bytes == 64)
     return {(typename Vec<T, W>::Register)__builtin_ia32_loaddqusi512_mask((const int *)p, v16i{}, mask_bits(live))};
+  else if constexpr (size == 1 && bytes == 16)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddquqi128_mask((AOTI_NARROW(const v16c, const char) *)p, v16c{}, mask_bits(live))};
+  else if constexpr (size == 2 && bytes == 32)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddquhi256_mask((AOTI_NARROW(const v16s, const short) *)p, v16s{}, mask_bits(live))};
 #endif
 #if AOTI_AVX2
   else if constexpr (size == 4 && bytes == 32)
@@ -44,6 +48,17 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_live(const T *p, Mask<W> li
       if (is_live[i]) buffer[i] = p[i];
     return load_raw(Full<W>{}, buffer);
   }
+}
+
+// Lanes [first, last) of p, the others zero, of registers of up to 16 bytes. Only those elements are read.
+template <int W, class T> AOTI_INLINE Vec<T, W> load_window(const T *p, i32 first, i32 last) {
+  const SixteenBytes own = load_bytes((const char *)(p + first), max_i64(last - first, 0) * int(sizeof(T)));
+  const int shift = first * 8 * int(sizeof(T)), rest = shift % 64;
+  const u64 carried = rest > 0 ? own.low >> (64 - rest) : 0;
+  const Pair moved = shift >= 64 ? Pair{0, own.low << rest} : Pair{own.low << rest, own.high << rest | carried};
+  Vec<T, W> all;
+  __builtin_memcpy(&all.v, &moved, sizeof all.v);
+  return all;
 }
 
 // Lane i of p + index[i] where `live` holds, zero elsewhere. Only those elements are read.

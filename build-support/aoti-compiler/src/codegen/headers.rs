@@ -24,6 +24,7 @@ headers![
     "conv.h",
     "depthwise.h",
     "depthwise_pixels.h",
+    "depthwise_words.h",
     "devices.h",
     "dots.h",
     "dynamic.h",
@@ -137,7 +138,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 24] = [
+const OPTIONAL: [&str; 25] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -153,6 +154,7 @@ const OPTIONAL: [&str; 24] = [
     "winograd.h",
     "winograd_bytes.h",
     "depthwise_pixels.h",
+    "depthwise_words.h",
     "transposed.h",
     "contract_any.h",
     "linalg.h",

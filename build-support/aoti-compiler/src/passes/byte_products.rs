@@ -6,6 +6,7 @@
 
 use super::clean;
 use super::integer_extent::{extents, fits_signed_byte};
+use super::padded_images::padded_image;
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Conv, Graph, Node, Op, ReduceOp, Scalar, ShapeError, ValueId};
@@ -230,7 +231,10 @@ fn convolution(
         return Ok(None);
     }
     amounts[2..].copy_from_slice(around);
-    let bytes = padded(b, bytes, &amounts, zero)?;
+    let bytes = match padded_image(b, bytes, &amounts, zero) {
+        Some(bytes) => bytes,
+        None => padded(b, bytes, &amounts, zero)?,
+    };
     let wide = b.cast(bytes, DType::I32);
     let sums = b.conv(wide, weight, inner)?;
     if zero == 0 {

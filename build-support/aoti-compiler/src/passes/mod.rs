@@ -3,6 +3,7 @@
 mod align_weights;
 pub mod bounds;
 mod byte_functions;
+mod byte_maxima;
 mod byte_products;
 mod constant_graph;
 mod conv_as_gemm;
@@ -23,6 +24,7 @@ mod narrow_lookups;
 mod narrow_weights;
 mod nested_limits;
 mod orient_lookups;
+mod padded_images;
 mod quantised_products;
 pub mod rename;
 mod rewrite;
@@ -40,6 +42,7 @@ mod widen;
 
 pub use align_weights::align_weights;
 pub use byte_functions::byte_functions;
+pub use byte_maxima::maxima_of_bytes;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::constant_graph;

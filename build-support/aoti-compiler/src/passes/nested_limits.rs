@@ -16,14 +16,16 @@ const MOST_STEPS: usize = 16;
 
 /// A function of one number that never falls where it grows.
 #[derive(Clone, Copy)]
-struct Step {
-    op: StepOp,
+pub(super) struct Step {
+    /// What it does.
+    pub(super) op: StepOp,
     /// Its operand, a value of the graph.
-    from: ValueId,
+    pub(super) from: ValueId,
 }
 
 #[derive(Clone, Copy)]
-enum StepOp {
+pub(super) enum StepOp {
+    /// Alone.
     Unary(UnaryOp),
     /// With this number on the right.
     Binary(BinaryOp, Scalar),
@@ -86,7 +88,8 @@ fn steps(rewriter: &Rewriter, value: ValueId, uses: &SecondaryMap<ValueId, usize
     steps
 }
 
-fn step(rewriter: &Rewriter, maker: &Node) -> Option<Step> {
+/// The function that a node is.
+pub(super) fn step(rewriter: &Rewriter, maker: &Node) -> Option<Step> {
     if let Op::Unary(op @ UnaryOp::Round(_)) = maker.op {
         return Some(Step { op: StepOp::Unary(op), from: maker.inputs[0] });
     }

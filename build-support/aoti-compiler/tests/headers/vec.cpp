@@ -270,6 +270,26 @@ template <int C, class T, int W> void interleaved(T *end) {
     }
 }
 
+// The same of pixels within an image, some of whose channels have no plane, which ends with the last pixel that is asked for.
+template <int C, int Planes, class T, int W> void image(T *end) {
+  for (int low = 0; low <= W / C; ++low)
+    for (int high = low; high <= W / C + 1; ++high)
+      for (int n = 1; n <= W; ++n) {
+        const int behind = min_i64(high, (n - 1) / C + 1), plane = W + 3;
+        const T *first = end - (Planes - 1) * plane - max_i64(behind, 0);
+        auto check = [&](auto value, bool some) {
+          for (int i = 0; i < n; ++i) {
+            const bool is_there = some && i / C >= low && i / C < high && i % C < Planes;
+            const T want = is_there ? first[i / C + i % C * plane] : T(77);
+            EXPECT(lane(value, i) == want, "lane %d of %d, pixels [%d, %d) of %d channels", i, n, low, high, C);
+          }
+        };
+        check(load_image<C, Planes>(Tail<W>{n}, first, plane, low, high, true, T(77)), true);
+        if (n == W) check(load_image<C, Planes>(Full<W>{}, first, plane, low, high, true, T(77)), true);
+        check(load_image<C, Planes>(Tail<W>{n}, first, plane, low, high, false, T(77)), false);
+      }
+}
+
 template <class T, int W> void windows() {
   // The page behind the elements cannot be read.
   const i64 page = sysconf(_SC_PAGESIZE);
@@ -281,6 +301,7 @@ template <class T, int W> void windows() {
   window<8, T, W>(end), window<9, T, W>(end);
   for (int i = 1; i <= 400; ++i) end[-i] = T(i * 7 % 111);
   interleaved<2, T, W>(end), interleaved<3, T, W>(end), interleaved<5, T, W>(end);
+  image<4, 3, T, W>(end), image<2, 1, T, W>(end), image<4, 4, T, W>(end);
   munmap(pages, size_t(2 * page));
 }
 

@@ -1,4 +1,5 @@
 // Sums of products of bytes in words are exact, with the instruction for them where this machine has it and without.
+#include "aoti/depthwise_words.h"
 #include "aoti/gemm_groups.h"
 #include "aoti/pixels.h"
 
@@ -174,6 +175,42 @@ static void check_all_groups() {
   }
 }
 
+// Depthwise convolutions have the sums of those whose bytes are widened, read nothing behind the input, and hand over each sum once.
+static void check_depthwise(i64 channels, i64 size, i64 kernel, i64 stride, i64 padding, i64 batch) {
+  const i64 out = (size + 2 * padding - kernel) / stride + 1, pixels = out * out, taps = kernel * kernel;
+  const ConvShape s{batch, channels, channels, channels, {1, size, size}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1},
+                    {0, padding, padding}, {1, out, out}};
+  Guarded<u8> x(batch * size * size * channels);
+  Guarded<f32> weights(round_up(channels, kPanel) * taps);
+  Guarded<i32> wanted(batch * pixels * channels), own(batch * pixels * channels);
+  for (i64 i = 0; i < x.n; ++i) x.data[i] = u8(check_random(0, 255));
+  for (i64 i = 0; i < weights.n; ++i)
+    weights.data[i] = i / (taps * kPanel) * kPanel + i % kPanel < channels ? f32(check_random(0, 255) - 128) : 0;
+  for (i64 i = 0; i < own.n; ++i) own.data[i] = wanted.data[i] = 0;
+  const auto add_to = [&](i32 *sums) {
+    return [=](i64 image, i64 channel, i64 pixel, auto lanes, auto v) {
+      i32 *at = sums + (image * pixels + pixel) * channels + channel;
+      store(lanes, at, load(lanes, at) + v);
+    };
+  };
+  conv_depthwise_pixels(s, 0, conv_depthwise_pixels_units(s), x.data, weights.data, add_to(wanted.data));
+  const i64 units = conv_depthwise_words_units(s), middle = units / 3;
+  conv_depthwise_words(s, 0, middle, x.data, weights.data, add_to(own.data));
+  conv_depthwise_words(s, middle, units, x.data, weights.data, add_to(own.data));
+  ++check_cases;
+  if (memcmp(own.data, wanted.data, size_t(own.n) * 4) != 0)
+    CHECK_FAIL("depthwise, %ld channels of %ld pixels, %ld taps, stride %ld", (long)channels, (long)size, (long)kernel, (long)stride);
+}
+
+static void check_all_depthwise() {
+  const i64 channels[] = {8, 16, 17, 24, 32, 33, 40, 48, 64, 72, 100, 144, 1030};
+  for (i64 own : channels)
+    for (i64 stride = 1; stride <= 3; ++stride) {
+      check_depthwise(own, 1, 3, stride, 1, 1), check_depthwise(own, 5, 3, stride, 1, 2), check_depthwise(own, 9, 3, stride, 0, 1);
+      check_depthwise(own, 18, 3, stride, 2, 1), check_depthwise(own, 7, 5, stride, 2, 1);
+    }
+}
+
 int main() {
   // Random numbers, and those whose products saturate where two are added up in 16 bits.
   for (int round = 0; round < 3; ++round) {
@@ -182,6 +219,6 @@ int main() {
     check_tiles<false>();
     if (has_word_products()) check_tiles<true>();
   }
-  check_all_groups();
+  check_all_groups(), check_all_depthwise();
   return check_end();
 }

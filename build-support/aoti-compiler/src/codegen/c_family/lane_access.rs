@@ -80,6 +80,8 @@ pub(super) fn wrapped(offset: &Expr, vector: Symbol) -> Option<Wrap> {
 /// Channels up to which pixels are put together out of registers of each plane: of four, each has so few lanes that an element
 /// at a time is as fast.
 const MOST_PLANES: i64 = 3;
+/// The fewest lanes that a loop has: others have a multiple of them.
+const LEAST_LANES: i64 = 4;
 /// Planes that are further apart have no places of 32 bits among each other.
 const MOST_APART: i64 = 1 << 26;
 
@@ -95,12 +97,19 @@ pub(super) struct Interleaving {
 /// How lanes go over the channels of pixels that are planes in memory: the quotient of one position steps, the remainder goes
 /// from plane to plane.
 pub(super) fn interleaved(offset: &Expr, vector: Symbol) -> Option<Interleaving> {
+    let (position, channels, plane) = planes(offset, vector, MOST_PLANES)?;
+    let phase = scalar(&position.modulo(&Expr::int(channels)));
+    Some(Interleaving { channels, phase, plane })
+}
+
+/// The position, of at most so many channels, and the elements between planes.
+fn planes(offset: &Expr, vector: Symbol, most: i64) -> Option<(Expr, i64, i64)> {
     let (_, terms) = offset.as_sum();
     let (mut of, mut step, mut plane) = (None, 0, 0);
     for (term, coefficient) in terms.iter().filter(|(term, _)| term.mentions(vector)) {
         let (Node::Mod(position, size) | Node::FloorDiv(position, size)) = term.node() else { return None };
         let moves = position.affine_in(vector).is_some_and(|(own, _)| own.is(1));
-        let channels = size.as_int().filter(|count| moves && (2..=MOST_PLANES).contains(count))?;
+        let channels = size.as_int().filter(|count| moves && (2..=most).contains(count))?;
         if of.get_or_insert((position, channels)) != &(position, channels) {
             return None;
         }
@@ -108,8 +117,48 @@ pub(super) fn interleaved(offset: &Expr, vector: Symbol) -> Option<Interleaving>
         *part += coefficient;
     }
     let (position, channels) = of.filter(|_| step == 1 && i64::abs(plane) < MOST_APART)?;
-    let phase = scalar(&position.modulo(&Expr::int(channels)));
-    Some(Interleaving { channels, phase, plane })
+    Some((position.clone(), channels, plane))
+}
+
+/// Pixels of which those within an image have planes, as many as the first channels.
+pub(super) struct ImageLanes {
+    pub(super) channels: i64,
+    /// Channels that there are.
+    pub(super) planes: i64,
+    /// Elements between planes.
+    pub(super) apart: i64,
+    /// The first pixel within, and the first one behind, counted from that of the first lane; and what holds for all of them.
+    pub(super) window: String,
+}
+
+/// The same of pixels under guards: whose channels make whole vectors, so that each begins with a pixel, and of which some are not
+/// there, nor is what is around an image.
+pub(super) fn image_lanes(offset: &Expr, guards: &[Guard], vector: Symbol) -> Option<ImageLanes> {
+    let (position, channels, plane) = planes(offset, vector, LEAST_LANES)?;
+    let (_, rest) = position.affine_in(vector)?;
+    let begins = LEAST_LANES % channels == 0 && rest.modulo(&Expr::int(channels)).is(0);
+    let (quotient, remainder) =
+        (position.floor_div(&Expr::int(channels)), position.modulo(&Expr::int(channels)));
+    let (mut planes, mut tests) = (channels, Vec::new());
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    for guard in guards {
+        if !guard.coordinate.mentions(vector) {
+            tests.push(scalar_test(guard));
+        } else if guard.coordinate == remainder {
+            planes = planes.min(guard.size.as_int()?);
+        } else if !(&guard.coordinate - &quotient).mentions(vector) {
+            low.push(scalar(&-&guard.coordinate));
+            high.push(scalar(&(&guard.size - &guard.coordinate)));
+        } else {
+            return None;
+        }
+    }
+    let join = |parts: Vec<String>, function: &str, none: &str| {
+        parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())
+    };
+    let test = if tests.is_empty() { "true".to_owned() } else { tests.join(" && ") };
+    let window = format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", "AOTI_LANES"));
+    (begins && planes > 0).then_some(ImageLanes { channels, planes, apart: plane, window })
 }
 
 /// Ways to see an expression as a number that grows by a step from lane to lane, where tests of the first lane hold.
@@ -269,6 +318,28 @@ mod tests {
         assert_eq!(of(&(&pixel + &at)), None, "nothing but pixels and channels");
         let other = at.modulo(&Expr::int(4));
         assert_eq!(of(&(&pixel + &(&other * 100))), None, "two numbers of channels");
+    }
+
+    #[test]
+    fn pixels_within_an_image_come_from_planes() {
+        let vector = Symbol::axis(1);
+        let four = Expr::int(4);
+        let of = |at: &Expr, guards: &[(Expr, i64)]| {
+            let [pixel, channel] = [at.floor_div(&four), at.modulo(&four)];
+            let offset = &(&(&pixel + &(&channel * 100)) + &(&Expr::axis(0) * 10)) - 13;
+            let guards: Vec<Guard> = guards
+                .iter()
+                .map(|(coordinate, size)| Guard { coordinate: coordinate.clone(), size: Expr::int(*size) })
+                .collect();
+            image_lanes(&offset, &guards, vector).map(|own| (own.planes, own.apart, own.window))
+        };
+        let at = Expr::sym(vector);
+        let [pixel, channel] = [at.floor_div(&four), at.modulo(&four)];
+        let guards = [(channel, 3), (&pixel - 3, 10), (&Expr::axis(0) - 1, 8)];
+        let window = "-floor_div(i1, 4) + 3, -floor_div(i1, 4) + 13, u64(i0 - 1) < u64(8)";
+        assert_eq!(of(&at, &guards), Some((3, 100, window.to_owned())));
+        assert_eq!(of(&at, &[(&pixel * 2, 10)]), None, "every other pixel");
+        assert_eq!(of(&(&at + 2), &[]), None, "the first lane is no first channel");
     }
 
     #[test]

@@ -26,8 +26,15 @@ impl Quantised {
         }
         let mut own = Quantised { x: limited, zero: 0.0, within: Vec::new() };
         let mut limits = [BinaryOp::Maximum, BinaryOp::Minimum].map(|op| (op, None));
-        while let Some((op, number)) = own.skip_with_number(stage, &[BinaryOp::Maximum, BinaryOp::Minimum]) {
-            let (_, limit) = limits.iter_mut().find(|(own, _)| *own == op)?;
+        // What is not a number is 0, the least one of those without a sign, however it is limited.
+        let either: &[BinaryOp] = if typed.dtype == DType::U8 {
+            &[BinaryOp::Maximum, BinaryOp::Minimum, BinaryOp::Fmax]
+        } else {
+            &[BinaryOp::Maximum, BinaryOp::Minimum]
+        };
+        while let Some((op, number)) = own.skip_with_number(stage, either) {
+            let kind = if op == BinaryOp::Fmax { BinaryOp::Maximum } else { op };
+            let (_, limit) = limits.iter_mut().find(|(own, _)| *own == kind)?;
             if limit.replace(number).is_some() {
                 return None;
             }

@@ -6,7 +6,8 @@
 use super::expr::{LaneInteger, lanes, scalar};
 use super::function::Parameters;
 use super::lane_access::{
-    Interleaving, guard_window, interleaved, parts, scalar_test, scalar_tests, short_step, unbroken, wrapped,
+    ImageLanes, Interleaving, guard_window, image_lanes, interleaved, parts, scalar_test, scalar_tests,
+    short_step, unbroken, wrapped,
 };
 use super::operations::{binary, cast, unary};
 use super::quantised::Quantised;
@@ -336,6 +337,10 @@ impl Context<'_> {
                 Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
                 None => gather,
             }
+        } else if let Some(own) = image_lanes(&access.offset, guards, vector).filter(|_| steady) {
+            let (element, ImageLanes { channels, planes, apart, window }) =
+                (self.element(pointer, access), own);
+            format!("load_image<{channels}, {planes}>(lanes, {element}, {apart}, {window}, {fill})")
         } else {
             format!("gather_where(lanes, {base}, {index}, {}, {fill})", self.inside(guards, true))
         }

@@ -8,6 +8,7 @@ mod nest;
 mod rows;
 mod threads;
 mod turned;
+mod wide_lanes;
 
 use super::c_family::function::Parameters;
 use super::c_family::operations::headers_of_terms;

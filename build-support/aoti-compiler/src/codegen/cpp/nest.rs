@@ -3,6 +3,7 @@
 use super::KernelText;
 use super::threads::{is_never_shared, loop_grain, parallel};
 use super::turned::Turned;
+use super::wide_lanes::{LANES, lanes_of};
 use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -24,7 +25,8 @@ pub(super) fn print(
     (mapping, scratch): (&CpuMapping, &Scratch),
     text: &mut KernelText,
 ) {
-    let mut printer = Printer { schedule, parameters, nest, mapping, turned: Turned::default() };
+    let lanes = lanes_of(nest, mapping.lanes, parameters);
+    let mut printer = Printer { schedule, parameters, nest, mapping, turned: Turned::default(), lanes };
     if let (Split::Axes(count), false) = (printer.split(), nest.serial) {
         printer.turned = Turned::of(nest, mapping.lanes, &nest.axes[..count], parameters);
     }
@@ -42,6 +44,8 @@ struct Printer<'a> {
     mapping: &'a CpuMapping,
     /// Rows that units of work read or write in blocks.
     turned: Turned,
+    /// How many lanes loops have.
+    lanes: &'static str,
 }
 
 impl Printer<'_> {
@@ -60,7 +64,7 @@ impl Printer<'_> {
                 let here = if scratch.is_empty() { "" } else { "char *const scratch = run.scratch;\n" };
                 let (loops, body) = match vector_axis {
                     None => (&axes[..], inner),
-                    Some(axis) => (&axes[..axes.len() - 1], over(axis, Part::All, false, &inner)),
+                    Some(axis) => (&axes[..axes.len() - 1], over(axis, self.lanes, Part::All, false, &inner)),
                 };
                 format!("{here}{rows}{}", plain_loops(loops, &body))
             }
@@ -91,10 +95,10 @@ impl Printer<'_> {
         };
         let extent = scalar(&vector.extent);
         let Printer { parameters, nest, ref turned, .. } = *self;
-        let stages = Stages { parameters, nest, lanes: Lanes::Outer, turned };
+        let stages = Stages { parameters, nest, lanes: Lanes::Outer, width: self.lanes, turned };
         let printed = stages.printed(0, &nest.stages[0], Some(vector));
         let row = |part: Part| {
-            let lanes = over(vector, part, false, &(printed.body.clone() + &printed.effects));
+            let lanes = over(vector, self.lanes, part, false, &(printed.body.clone() + &printed.effects));
             format!("{}{}{lanes}", printed.uniform, printed.stores)
         };
         let Split::Chunks(chunk) = self.split() else {
@@ -126,7 +130,7 @@ impl Printer<'_> {
         let units = Expr::product(loops.iter().map(|axis| &axis.extent));
         let body = match vector_axis {
             None => inner.to_owned(),
-            Some(axis) => over(axis, Part::All, false, inner),
+            Some(axis) => over(axis, self.lanes, Part::All, false, inner),
         };
         let own = format!("{}{}{body}", unit_axes(loops), self.turned.rows);
         let blocks = &self.turned.blocks;
@@ -141,7 +145,7 @@ impl Printer<'_> {
     /// Pieces of the only axis as units of work.
     fn chunks(&self, axis: &Axis, chunk: i64, scratch: &Scratch, rows: &str, inner: &str) -> String {
         let extent = scalar(&axis.extent);
-        let body = over(axis, Part::Chunks(chunk), false, inner);
+        let body = over(axis, self.lanes, Part::Chunks(chunk), false, inner);
         let body = format!("{}{rows}{body}", own_scratch(scratch));
         format!(
             "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n{}",
@@ -152,7 +156,7 @@ impl Printer<'_> {
     /// All stages at one position of the outer loops.
     fn position(&self, vector_axis: Option<&Axis>) -> String {
         let Printer { parameters, nest, mapping, ref turned, .. } = *self;
-        Stages { parameters, nest, lanes: mapping.lanes, turned }.position(vector_axis)
+        Stages { parameters, nest, lanes: mapping.lanes, width: self.lanes, turned }.position(vector_axis)
     }
 }
 
@@ -170,7 +174,8 @@ pub(super) fn kept_rows(program: &Program, parameters: &Parameters) -> String {
 
 /// The stages of a row epilogue at one row.
 pub(super) fn row_epilogue(parameters: &Parameters, rows: &Nest) -> String {
-    Stages { parameters, nest: rows, lanes: Lanes::Inner, turned: &Turned::default() }.position(None)
+    Stages { parameters, nest: rows, lanes: Lanes::Inner, width: LANES, turned: &Turned::default() }
+        .position(None)
 }
 
 /// Stages while they are printed.
@@ -178,12 +183,14 @@ struct Stages<'a> {
     parameters: &'a Parameters<'a>,
     nest: &'a Nest,
     lanes: Lanes,
+    /// How many these are.
+    width: &'static str,
     turned: &'a Turned,
 }
 
 impl Stages<'_> {
     fn position(&self, vector_axis: Option<&Axis>) -> String {
-        let width = if self.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
+        let width = if self.lanes == Lanes::One { "1" } else { self.width };
         let mut text = String::new();
         for (index, stage) in self.nest.stages.iter().enumerate() {
             for (number, accumulator) in self.nest.accumulators.iter().enumerate() {
@@ -210,7 +217,7 @@ impl Stages<'_> {
                 Lanes::Outer => Earlier::SameLanes(&self.nest.stages),
                 Lanes::One | Lanes::Inner => Earlier::OneLane,
             },
-            width: "AOTI_LANES",
+            width: self.width,
             positions: Some(&self.nest.axes),
             read_later: read_later(&self.nest.stages, index),
             turned: self.turned.stage(index),
@@ -232,7 +239,7 @@ impl Stages<'_> {
         }
         match inner_vector {
             Some(axis) => {
-                let body = over(axis, Part::All, has_sums, &body);
+                let body = over(axis, self.width, Part::All, has_sums, &body);
                 plain_loops(&stage.axes[..stage.axes.len() - 1], &format!("{}{body}", uniform))
             }
             None => plain_loops(&stage.axes, &format!("{}{}", uniform, body)),
@@ -262,13 +269,14 @@ enum Part {
 }
 
 /// A vector loop. Where it is known how many steps it has, and with which lanes they begin, it says so.
-fn over(axis: &Axis, part: Part, slots: bool, body: &str) -> String {
+fn over(axis: &Axis, lanes: &str, part: Part, slots: bool, body: &str) -> String {
     let function = if slots { "over_slots" } else { "over" };
     let extent = scalar(&axis.extent);
+    let most_lanes = if lanes == LANES { MOST_LANES } else { 4 * MOST_LANES };
     let (range, begins_whole) = match part {
         Part::All => (format!("0, {extent}, "), true),
         Part::Chunks(chunk) => {
-            ("begin * chunk, min_i64(end * chunk, extent), ".to_owned(), chunk % MOST_LANES == 0)
+            ("begin * chunk, min_i64(end * chunk, extent), ".to_owned(), chunk % most_lanes == 0)
         }
     };
     let (count, range) = match axis.extent.as_int() {
@@ -276,7 +284,7 @@ fn over(axis: &Axis, part: Part, slots: bool, body: &str) -> String {
         _ => (String::new(), range),
     };
     format!(
-        "{function}<AOTI_LANES{count}>({range}[&](auto lanes, i64 {}, auto slot) AOTI_LAMBDA {{\n  (void)lanes, (void)slot;\n{}}});\n",
+        "{function}<{lanes}{count}>({range}[&](auto lanes, i64 {}, auto slot) AOTI_LAMBDA {{\n  (void)lanes, (void)slot;\n{}}});\n",
         symbol_name(axis.symbol),
         indent(body, 1)
     )

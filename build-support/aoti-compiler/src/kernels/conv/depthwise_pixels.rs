@@ -21,7 +21,9 @@ pub(crate) static DEPTHWISE_PIXELS: Algorithm = Algorithm {
         scratch: no_scratch,
         processors: Some(OnProcessors {
             orders: one_order,
-            call: |site, _, _| calls(site, Operand::Weights),
+            call: |site, _, _| {
+                calls(site, ["conv_depthwise_pixels_units", "conv_depthwise_pixels"], Operand::Weights)
+            },
         }),
         gpus: None,
     }),
@@ -32,14 +34,15 @@ pub(super) fn is_depthwise(shape: &ConvShape) -> bool {
     shape.groups != 1 && shape.in_channels.is(shape.groups)
 }
 
-pub(super) fn calls(site: &Site, weights: Operand) -> Calls {
+/// Of two functions: units of work, and what computes them.
+pub(super) fn calls(site: &Site, [units, call]: [&'static str; 2], weights: Operand) -> Calls {
     let operands = [SHAPE, BEGIN, END, Operand::Input, weights, EPILOGUE];
     Calls {
         shape: site.shape.clone(),
         before: None,
         results: Results::Channels,
-        units: Call::new("conv_depthwise_pixels_units", [SHAPE]),
-        call: Call::new("conv_depthwise_pixels", operands),
+        units: Call::new(units, [SHAPE]),
+        call: Call::new(call, operands),
     }
 }
 

@@ -1,7 +1,7 @@
 // Kernels of the model `bytes`, written by cargo-aoti.
 #include "aoti/nest.h"
 #include "aoti/pixels.h"
-#include "aoti/depthwise_pixels.h"
+#include "aoti/depthwise_words.h"
 #include "aoti/turned.h"
 
 #define AOTI_JOIN_(a, b) a##_##b
@@ -43,10 +43,10 @@ static AOTI_NOINLINE void k_d(const Run &run, const u8 *in0, const i32 *in1, i32
     const auto t0 = cast<i32>(sum);
     store_strided(lanes, out0 + (5760 * i0 + 144 * i1 + i2), 144, t0);
   };
-  const i64 units = conv_depthwise_pixels_units(shape);
+  const i64 units = conv_depthwise_words_units(shape);
   parallel(run, units, grain_of(run, 65536, units, 51840), [&](i64 begin, i64 end, i64 worker) {
     (void)worker;
-    conv_depthwise_pixels(shape, begin, end, in0, (const f32 *)in1, epilogue);
+    conv_depthwise_words(shape, begin, end, in0, (const f32 *)in1, epilogue);
   });
 }
 
