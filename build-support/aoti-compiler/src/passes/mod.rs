@@ -43,7 +43,7 @@ pub use byte_functions::byte_functions;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::constant_graph;
-pub use conv_as_gemm::{conv_as_gemm, single_windows_as_gemm};
+pub use conv_as_gemm::conv_as_gemm;
 pub use cse::cse;
 pub use dce::dce;
 pub use derive::freeze;
@@ -95,7 +95,6 @@ const PASSES: &[(&str, Pass)] = &[
     ("merge_convolutions", merge_convolutions),
     ("subpixel_conv", subpixel_conv),
     ("fold_constants", fold_constants),
-    ("conv_as_gemm", conv_as_gemm),
     ("cse", cse),
     ("dce", dce),
 ];
