@@ -84,6 +84,7 @@ headers![
     "gpu/unpack.h",
     "gpu/wave_sums.h",
     "gpu/windows.h",
+    "group_pixels.h",
     "host.h",
     "interleave.h",
     "lanes.h",
@@ -136,7 +137,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 24] = [
+const OPTIONAL: [&str; 25] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -152,6 +153,7 @@ const OPTIONAL: [&str; 24] = [
     "winograd.h",
     "winograd_bytes.h",
     "depthwise_pixels.h",
+    "group_pixels.h",
     "transposed.h",
     "contract_any.h",
     "linalg.h",
