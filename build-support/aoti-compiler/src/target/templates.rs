@@ -63,8 +63,14 @@ impl Groups {
 /// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
 /// needs them last in its input.
 pub(crate) fn has_pixel_template(conv: &Conv, weight: &TensorType) -> bool {
+    has_wide_template(conv, weight, false)
+}
+
+/// The same, where groups of few channels may have to fill vectors by themselves.
+fn has_wide_template(conv: &Conv, weight: &TensorType, by_themselves: bool) -> bool {
     let sizes: Option<Vec<i64>> = weight.shape.iter().map(Expr::as_int).collect();
     let Some([channels, own_channels, kernel @ ..]) = sizes.as_deref() else { return false };
+    let Some((row, others)) = kernel.split_last() else { return false };
     let taps: i64 = kernel.iter().product();
     let padded = conv.padding.iter().all(|(before, _)| *before >= 0);
     let is_depthwise = *own_channels == 1 && conv.groups == *channels && taps <= MAX_DEPTHWISE_TAPS;
@@ -73,13 +79,13 @@ pub(crate) fn has_pixel_template(conv: &Conv, weight: &TensorType) -> bool {
         count: conv.groups,
         own: *own_channels,
         each: channels / conv.groups.max(1),
-        rows: kernel.split_last().map_or(0, |(_, others)| others.iter().product()),
-        taps: kernel.last().copied().unwrap_or(0),
+        rows: others.iter().product(),
+        taps: *row,
         stride: conv.stride.last().copied().unwrap_or(1),
         dilation: conv.dilation.last().copied().unwrap_or(1),
     };
-    let has_template = conv.groups == 1 || is_depthwise || has_groups || groups.has_template();
-    let fits = !kernel.is_empty() && taps <= MAX_TAPS && has_template;
+    let shares_vectors = !by_themselves && groups.has_template();
+    let fits = taps <= MAX_TAPS && (conv.groups == 1 || is_depthwise || has_groups || shares_vectors);
     weight.dtype == DType::F32 && !conv.transposed && padded && fits
 }
 
@@ -104,7 +110,7 @@ pub(crate) fn has_byte_template(conv: &Conv, weight: &TensorType) -> bool {
     let has_words = channels.is_some_and(|channels| channels > 0 && channels % WORD == 0);
     let is_padded = conv.padding.iter().any(|padding| *padding != (0, 0));
     // Words are read as they lie; single channels know their borders.
-    ((has_words && !is_padded) || is_depthwise(conv, weight)) && has_pixel_template(conv, &as_floats)
+    ((has_words && !is_padded) || is_depthwise(conv, weight)) && has_wide_template(conv, &as_floats, true)
 }
 
 #[cfg(test)]

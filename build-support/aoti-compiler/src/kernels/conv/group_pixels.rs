@@ -1,6 +1,6 @@
 //! Channels last, few channels a group, or one.
 
-use super::depthwise_pixels::depthwise_work;
+use super::depthwise_pixels::{depthwise_work, is_depthwise};
 use super::{
     BEGIN, Calls, Code, END, EPILOGUE, OnProcessors, Operand, Results, SHAPE, Site, fixed, no_scratch,
     one_order, weight_elements,
@@ -21,8 +21,9 @@ pub(crate) static GROUP_PIXELS: Algorithm = Algorithm {
                 && site.order() == Channels::Last
                 && !site.is_of_bytes()
                 && groups(&site.shape).is_some_and(|groups| groups.has_template())
+                && !(is_depthwise(&site.shape) && has_streams(&site.shape))
         },
-        cost: |site| match site.shape.in_channels.is(site.shape.groups) {
+        cost: |site| match is_depthwise(&site.shape) {
             true => depthwise_work(&site.shape),
             false => site.work().and(site.weight(), weight_elements(&site.shape)),
         },
@@ -33,8 +34,14 @@ pub(crate) static GROUP_PIXELS: Algorithm = Algorithm {
     }),
 };
 
-/// Channels of a pixel from which on it is some cache lines, and tiles have fewer pixels.
+/// Channels of a pixel from which on it is so many cache lines that each pixel of a tile is a stream of them.
 const STREAMED: i64 = 128;
+
+/// Whether each pixel is a stream of cache lines, of which processors follow few: where a vector reads little of a pixel, tiles have
+/// fewer of them, and depthwise convolutions are left to [`super::depthwise_pixels`].
+fn has_streams(shape: &ConvShape) -> bool {
+    shape.in_channels.as_int().is_none_or(|channels| channels >= STREAMED)
+}
 
 /// What is asked of the groups of a convolution, where that is known.
 fn groups(shape: &ConvShape) -> Option<Groups> {
@@ -68,8 +75,7 @@ fn calls(site: &Site) -> Calls {
 /// What its tiles follow from.
 fn known(shape: &ConvShape) -> String {
     let Groups { own, each, taps, stride, .. } = groups(shape).expect("sizes of a candidate are known");
-    // Each pixel of a tile is a stream of cache lines where a vector reads little of it, and processors follow few.
-    let has_streams = each < WIDEST_VECTOR && shape.in_channels.as_int().is_none_or(|own| own >= STREAMED);
+    let has_streams = each < WIDEST_VECTOR && has_streams(shape);
     let width = shape.output[2].as_int().filter(|_| !has_streams).unwrap_or(0);
     let whole =
         &shape.out_channels.floor_div(&Expr::int(WIDEST_VECTOR)) * WIDEST_VECTOR == shape.out_channels;
