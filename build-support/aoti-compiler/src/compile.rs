@@ -141,11 +141,11 @@ fn layers_for(graph: Graph, target: &Target) -> Graph {
 /// From a graph to a schedule for a target.
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, OutOfBounds> {
     let mut questions = Decisions::new(records);
-    let own = passes::fourier_to_gemm(layers_for(graph.clone(), target), target);
+    let own = layers_for(graph.clone(), target);
+    let own = passes::conv_as_gemm(passes::fourier_to_gemm(own, target), target);
     let own = passes::maxima_of_bytes(own, target);
     let own = passes::drop_nested_limits(passes::byte_functions(own, target));
     let own = passes::contractions_in_floats(passes::products_of_bytes(own, target), target);
-    let own = passes::single_windows_as_gemm(own, target);
     let own = passes::store_gemv_weights(own, target);
     let own = passes::align_weights(own, target);
     let own = passes::split_reductions(own, target, &mut questions);

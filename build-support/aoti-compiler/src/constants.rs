@@ -131,6 +131,15 @@ pub(crate) const ROW_TAPS: i64 = 8;
 /// `kRun` of `gpu/windows.h`.
 pub(crate) const RUN: i64 = 4;
 
+/// `kGroupRows` of `group_pixels.h`.
+pub(crate) const GROUP_ROWS: i64 = 11;
+
+/// `kGroupStride` of `group_pixels.h`.
+pub(crate) const GROUP_STRIDE: i64 = 2;
+
+/// `kGroupTaps` of `group_pixels.h`.
+pub(crate) const GROUP_TAPS: i64 = 11;
+
 /// `kMatrixThreads` of `linalg_team.h`.
 pub(crate) const MATRIX_THREADS: i64 = 512;
 

@@ -149,6 +149,33 @@ fn rows_between_planes_are_turned_in_blocks() {
     assert!(!text.contains("store_strided"), "{text}");
 }
 
+/// Convolutions of few channels a group know what their tiles follow from.
+#[test]
+fn few_channels_a_group_are_multiplied_by_vectors_of_several_groups() {
+    let printed = |channels: usize, own: usize, results: usize, dilation: usize| {
+        let (groups, all) = (channels / own, channels / own * results);
+        let text = format!(
+            "graph {{ const c0: f32[{channels}, 16, 1, 1] = random 1 const c1: f32[{all}, {own}, 3, 3] = random 2
+             input %x: f32[1, 16, 56, 56] %v: f32[{channels}, 16, 1, 1] = constant c0
+             %w: f32[{all}, {own}, 3, 3] = constant c1
+             %a: f32[1, {channels}, 56, 56] = conv %x, %v stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
+             %y: f32[1, {all}, 28, 28] = conv %a, %w stride [2, 2] padding [{dilation}:{dilation}, {dilation}:{dilation}] dilation [{dilation}, {dilation}] groups {groups} output_padding [0, 0]
+             %s: f32[1, {all}] = sum %y axes [2, 3] output %s }}"
+        );
+        emit(Bytes::from(text), &Options::new("groups", LEVELS), Emit::Cpp).expect("the graph compiles")
+    };
+    let has = |text: &str, shape: &str| text.contains(&format!("conv_group_pixels<GroupShape<{shape}>>("));
+    assert!(has(&printed(64, 4, 4, 1), "4, 4, 3, 2, 28, true"), "{}", printed(64, 4, 4, 1));
+    assert!(has(&printed(40, 1, 1, 1), "1, 1, 3, 2, 28, false"));
+    assert!(has(&printed(32, 1, 2, 1), "1, 2, 3, 2, 28, true"));
+    assert!(has(&printed(128, 8, 8, 1), "8, 8, 3, 2, 0, true"), "pixels are some lines each");
+    assert!(has(&printed(128, 16, 16, 1), "16, 16, 3, 2, 28, true"));
+    assert!(printed(128, 1, 1, 1).contains("conv_depthwise_pixels("), "of these it reads fewer at a time");
+    assert!(has(&printed(128, 1, 2, 1), "1, 2, 3, 2, 0, true"), "that is for one result of each channel");
+    assert!(!printed(96, 32, 32, 1).contains("conv_group_pixels"), "groups fill tiles of other templates");
+    assert!(!printed(64, 4, 4, 2).contains("conv_group_pixels"), "taps lie apart");
+}
+
 #[test]
 fn numbers_of_one_byte_are_rounded_moved_and_limited_by_one_function() {
     let printed = |larger: &str, [zero, highest]: [f64; 2]| {

@@ -85,6 +85,7 @@ headers![
     "gpu/unpack.h",
     "gpu/wave_sums.h",
     "gpu/windows.h",
+    "group_pixels.h",
     "host.h",
     "interleave.h",
     "lanes.h",
@@ -138,7 +139,7 @@ headers![
 ];
 
 /// Headers that only some kernels need, in the order in which they are included.
-const OPTIONAL: [&str; 25] = [
+const OPTIONAL: [&str; 26] = [
     "random.h",
     "special.h",
     "gemm.h",
@@ -155,6 +156,7 @@ const OPTIONAL: [&str; 25] = [
     "winograd_bytes.h",
     "depthwise_pixels.h",
     "depthwise_words.h",
+    "group_pixels.h",
     "transposed.h",
     "contract_any.h",
     "linalg.h",

@@ -30,7 +30,9 @@ pub(super) fn elements(graph: &Graph, last: &SecondaryMap<ValueId, bool>) -> i64
             .is_some_and(|position| matches!(graph.nodes[position].op, Op::Full(_) | Op::Index(_)));
         if is_computed || is_flat(graph, source) { 0 } else { volume(&graph.ty(source).shape) }
     };
-    graph.nodes.iter().map(|node| elements_of(graph, node, last, &size)).fold(0, i64::saturating_add)
+    let lies_last = |value: ValueId| last[value] || is_turned(graph, &producers, last, value);
+    let own = graph.nodes.iter().map(|node| elements_of(graph, node, last, (&size, &lies_last)));
+    own.fold(0, i64::saturating_add)
 }
 
 /// The value whose elements a view shows: what is repeated by one is read, and counts, once.
@@ -43,11 +45,29 @@ fn source(graph: &Graph, producers: &[Option<usize>], mut value: ValueId) -> Val
     value
 }
 
+/// Whether a value shows one that has its channels along its last axis, as tokens have them that are an image again.
+fn is_turned(
+    graph: &Graph,
+    producers: &[Option<usize>],
+    last: &SecondaryMap<ValueId, bool>,
+    value: ValueId,
+) -> bool {
+    let Some(Node { op: Op::View(coords), inputs, .. }) =
+        producers[value.index()].map(|position| &graph.nodes[position])
+    else {
+        return false;
+    };
+    let Some((channel, others)) = coords.split_last() else { return false };
+    let own = Symbol::axis(1);
+    let is_along = channel.affine_in(own).is_some_and(|(step, _)| step.is(1));
+    is_along && !last[inputs[0]] && !others.iter().any(|coord| coord.mentions(own))
+}
+
 fn elements_of(
     graph: &Graph,
     node: &Node,
     last: &SecondaryMap<ValueId, bool>,
-    size: &dyn Fn(ValueId) -> i64,
+    (size, lies_last): (&dyn Fn(ValueId) -> i64, &dyn Fn(ValueId) -> bool),
 ) -> i64 {
     let Some(output) = node.outputs.first() else { return 0 };
     let reads = |is_turned: &dyn Fn(ValueId) -> bool| -> i64 {
@@ -66,7 +86,8 @@ fn elements_of(
         }
         OpClass::Elementwise | OpClass::Concat => {
             let rank = graph.ty(*output).rank();
-            reads(&|input| last[input] != last[*output] && graph.ty(input).rank() == rank)
+            let is_across = |input: ValueId| if last[*output] { !lies_last(input) } else { last[input] };
+            reads(&|input| is_across(input) && graph.ty(input).rank() == rank)
         }
         // A template reads its input in either order, and writes with lanes over channels.
         OpClass::Contraction if node.op != Op::MatMul => {
@@ -95,4 +116,32 @@ fn is_flat(graph: &Graph, value: ValueId) -> bool {
 
 pub(super) fn volume(shape: &[Expr]) -> i64 {
     shape.iter().map(|size| size.as_int().unwrap_or(TYPICAL_SIZE)).fold(1, i64::saturating_mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::text::parse;
+
+    #[test]
+    fn tokens_that_are_an_image_again_have_channels_last_already() {
+        let turned = |view: &str| {
+            let text = format!(
+                "graph {{
+                  input %x: f32[2, 8, 6, 6]
+                  input %t: f32[72, 8]
+                  input %c: f32[2, 8, 6, 6]
+                  %i: f32[2, 8, 6, 6] = view {view}
+                  %y: f32[2, 8, 6, 6] = add %x, %i
+                  output %y
+                }}"
+            );
+            let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+            let mut last: SecondaryMap<ValueId, bool> = SecondaryMap::new();
+            (last[graph.inputs[0].value], last[graph.outputs[0].value]) = (true, true);
+            elements(&graph, &last)
+        };
+        assert_eq!(turned("%t [36*i0 + 6*i2 + i3, i1]"), 0);
+        assert_eq!(turned("%c [i0, i1, 5 - i2, i3]"), 2 * 8 * 6 * 6, "its channels are planes");
+    }
 }

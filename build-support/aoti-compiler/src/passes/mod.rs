@@ -46,7 +46,7 @@ pub use byte_maxima::maxima_of_bytes;
 pub(crate) use byte_products::byte_operands;
 pub use byte_products::products_of_bytes;
 pub use constant_graph::constant_graph;
-pub use conv_as_gemm::{conv_as_gemm, single_windows_as_gemm};
+pub use conv_as_gemm::conv_as_gemm;
 pub use cse::cse;
 pub use dce::dce;
 pub use derive::freeze;
@@ -98,7 +98,6 @@ const PASSES: &[(&str, Pass)] = &[
     ("merge_convolutions", merge_convolutions),
     ("subpixel_conv", subpixel_conv),
     ("fold_constants", fold_constants),
-    ("conv_as_gemm", conv_as_gemm),
     ("cse", cse),
     ("dce", dce),
 ];

@@ -380,52 +380,6 @@ fn bodies_are_optimised_with_the_outer_symbols() {
 }
 
 #[test]
-fn convolutions_with_windows_side_by_side_are_products() {
-    check(
-        conv_as_gemm,
-        "const c0: f32[3, 2, 2, 2] = random 1 input %x: f32[1, 2, 4, 5] %w: f32[3, 2, 2, 2] = constant c0
-         %y: f32[1, 3, 2, 2] = conv %x, %w stride [2, 2] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
-         output %y",
-        "const c0: f32[3, 2, 2, 2] = random 1 input %x: f32[1, 2, 4, 5] %w: f32[3, 2, 2, 2] = constant c0
-         %p: f32[4, 8] = view %x [0, i1 // 4, 2*(i0 // 2) + i1 // 2 % 2, 2*(i0 % 2) + i1 % 2]
-         %m: f32[8, 3] = view %w [i1, i0 // 4, i0 // 2 % 2, i0 % 2]
-         %s: f32[4, 3] = matmul %p, %m %y: f32[1, 3, 2, 2] = view %s [2*i2 + i3, i1] output %y",
-    );
-}
-
-#[test]
-fn single_windows_are_rows_of_products_on_gpus() {
-    let text = "const c0: f32[3, 2, 2, 5] = random 1 input %x: f32[4, 2, 2, 5] %w: f32[3, 2, 2, 5] = constant c0
-         %y: f32[4, 3, 1, 1] = conv %x, %w stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
-         output %y";
-    check(conv_as_gemm, text, text);
-    let on = |target: &Target| {
-        let graph = single_windows_as_gemm(parse(&format!("graph {{ {text} }}")).expect("it parses"), target);
-        verify(&graph).expect("it is well formed");
-        let x = Tensor::from_f32(&[4, 2, 2, 5], &(0..80).map(|k| (k % 7) as f32).collect::<Vec<_>>());
-        (print(&graph).contains("matmul"), evaluate(&graph, &[x]).expect("it runs"))
-    };
-    let gpu = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("an architecture"));
-    let (on_gpu, on_cpu) = (on(&gpu), on(&Target::cpu(&["x86-64-v3"])));
-    assert_eq!([on_gpu.0, on_cpu.0], [true, false]);
-    assert_eq!(on_gpu.1, on_cpu.1);
-}
-
-#[test]
-fn windows_that_overlap_or_are_padded_stay_convolutions() {
-    let text = |stride: i64, padding: &str, size: i64| {
-        format!(
-            "const c0: f32[3, 2, 2] = random 1 input %x: f32[1, 2, 4] %w: f32[3, 2, 2] = constant c0
-             %y: f32[1, 3, {size}] = conv %x, %w stride [{stride}] padding [{padding}] dilation [1] groups 1 output_padding [0]
-             output %y"
-        )
-    };
-    for text in [text(1, "0:0", 3), text(2, "1:1", 3)] {
-        check(conv_as_gemm, &text, &text);
-    }
-}
-
-#[test]
 fn constants_from_weights_are_computed_again_from_others() {
     let text = "graph { const c0 \"w\": f32[2] weight = [1.0, 4.0] const c1 \"unread\": f32[] weight = [7.0]
          input %x: f32[2] %w: f32[2] = constant c0 %r: f32[2] = sqrt %w %y: f32[2] = mul %x, %r output %y }";

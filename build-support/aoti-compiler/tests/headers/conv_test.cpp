@@ -3,6 +3,7 @@
 #include "aoti/contract_any.h"
 #include "aoti/depthwise.h"
 #include "aoti/depthwise_pixels.h"
+#include "aoti/group_pixels.h"
 #include "aoti/expand.h"
 #include "aoti/winograd_bytes.h"
 #include "check.h"
@@ -234,6 +235,46 @@ template <i64 InChannels, i64 Channels, i64 Line, bool Groups = false> static vo
   check_pixels<PixelShape<Channels, Line, Groups>, InChannels>(s, x.data, w.data);
 }
 
+// Few channels a group: tiles for rows of this length, and for rows of any.
+template <class Shape> static void check_group_shape(const ConvShape &s, const f32 *last, const f32 *packed, const f32 *x, const f32 *w) {
+  const i64 pixels = volume(s.out);
+  Collected c(s.batch * s.out_channels * pixels);
+  split(conv_group_pixels_units<Shape>(s), [&](i64 u0, i64 u1) {
+    conv_group_pixels<Shape>(s, u0, u1, last, packed, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+      c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+    });
+  });
+  compare("groups, channels last", s, c, x, w);
+}
+template <int In, int Out, int Taps, int Stride, i64 Width, bool Whole = false>
+static void check_groups(i64 batch, i64 groups, i64 height, i64 rows, i64 stride, i64 dilation) {
+  const i64 pad = Taps / 2, wide = max_i64((Width - 1) * Stride + Taps - 2 * pad, 1);
+  const i64 high = (height - 1) * stride + (rows - 1) * dilation + 1 - 2 * (rows / 2);
+  const ConvShape s{batch, groups * In, groups * Out, groups, {1, max_i64(high, 1), wide}, {1, rows, Taps}, {1, stride, Stride},
+                    {1, dilation, 1}, {0, rows / 2, pad}, {1, high < 1 ? 1 : height, Width}};
+  const i64 taps = rows * Taps, k = In * taps;
+  Guarded<f32> x(batch * s.in_channels * volume(s.in)), w(s.out_channels * k), last(x.n);
+  check_fill(x), check_fill(w);
+  for (i64 n = 0; n < batch; ++n)
+    for (i64 c = 0; c < s.in_channels; ++c)
+      for (i64 i = 0; i < volume(s.in); ++i)
+        last.data[(n * volume(s.in) + i) * s.in_channels + c] = x.data[(n * s.in_channels + c) * volume(s.in) + i];
+  Guarded<f32> packed(ceil_div(s.out_channels, kPanel) * k * kPanel, true);
+  pack_columns(k, s.out_channels, packed.data, [&](i64 i, i64 channel) { return w.data[channel * k + i]; });
+  check_group_shape<GroupShape<In, Out, Taps, Stride, Width, Whole>>(s, last.data, packed.data, x.data, w.data);
+  check_group_shape<GroupShape<In, Out, Taps, Stride, 0, Whole>>(s, last.data, packed.data, x.data, w.data);
+}
+static void check_groups() {
+  check_groups<1, 1, 3, 1, 7>(2, 5, 4, 3, 1, 1), check_groups<1, 1, 3, 2, 29>(1, 48, 3, 3, 2, 1);
+  check_groups<1, 1, 5, 1, 16>(1, 19, 5, 5, 1, 1), check_groups<1, 1, 11, 1, 20>(1, 10, 3, 1, 1, 1);
+  check_groups<1, 1, 1, 1, 9>(1, 33, 6, 11, 1, 1), check_groups<1, 1, 3, 1, 3, true>(2, 1040, 2, 3, 1, 1);
+  check_groups<1, 2, 7, 2, 10>(2, 9, 5, 7, 2, 1), check_groups<1, 4, 3, 1, 15>(1, 6, 4, 3, 1, 2);
+  check_groups<1, 16, 3, 1, 6>(1, 3, 4, 3, 1, 1), check_groups<2, 2, 3, 1, 14>(1, 11, 4, 3, 1, 1);
+  check_groups<4, 4, 3, 2, 14, true>(2, 8, 4, 3, 2, 1), check_groups<4, 4, 1, 2, 8>(1, 5, 4, 1, 2, 1);
+  check_groups<8, 8, 3, 1, 28>(1, 3, 3, 3, 1, 1), check_groups<8, 8, 5, 2, 5, true>(1, 4, 3, 5, 2, 1);
+  check_groups<16, 16, 3, 1, 14, true>(1, 4, 4, 3, 1, 1), check_groups<16, 16, 3, 2, 3, true>(2, 3, 4, 3, 2, 1);
+}
+
 static void check_conv(const ConvShape &s) {
   i64 ic = s.in_channels / s.groups, oc = s.out_channels / s.groups, taps = volume(s.kernel), k = ic * taps;
   Guarded<f32> x(s.batch * s.in_channels * volume(s.in)), w(s.out_channels * k);
@@ -423,6 +464,7 @@ int main() {
   check_transposed<f32, kLanes, f32>(shape(1, 2, 3, 1, 9, 700, 2, 4, 2, 1, 1, 1), 0);
   check_random_shapes();
   check_winograd_bytes();
+  check_groups();
   check_long_sums(shape(1, 5000, 9, 1, 5, 6, 3, 3, 1, 1, 0, 0));
   check_long_sums(shape(1, 40000, 3, 1, 5, 8, 1, 1, 1, 1, 0, 0));
   return check_end();

@@ -29,9 +29,10 @@ pub(crate) static DEPTHWISE_PIXELS: Algorithm = Algorithm {
     }),
 };
 
-/// Whether each group is of one input channel.
+/// Whether each group is of one input channel and one output channel.
 pub(super) fn is_depthwise(shape: &ConvShape) -> bool {
-    shape.groups != 1 && shape.in_channels.is(shape.groups)
+    let is_one = |channels: &Expr| channels.is(shape.groups);
+    shape.groups != 1 && is_one(&shape.in_channels) && is_one(&shape.out_channels)
 }
 
 /// Of two functions: units of work, and what computes them.

@@ -5,6 +5,7 @@ pub(crate) mod brought;
 mod depthwise;
 mod depthwise_bytes;
 mod depthwise_pixels;
+mod group_pixels;
 mod orders;
 mod pixel_words;
 mod pixels;
@@ -32,6 +33,7 @@ use crate::target::{GpuTarget, Target};
 pub(super) static ALGORITHMS: &[&Algorithm] = &[
     &pixel_words::PIXEL_WORDS,
     &depthwise_bytes::DEPTHWISE_BYTES,
+    &group_pixels::GROUP_PIXELS,
     &pixels::PIXELS,
     &depthwise_pixels::DEPTHWISE_PIXELS,
     &windows::WINDOWS,
