@@ -49,7 +49,7 @@ pub use dce::dce;
 pub use derive::freeze;
 pub use fold_batch_norm::fold_batch_norm;
 pub use fold_constants::{fold_constants, fold_groups};
-pub use fourier_to_gemm::fourier_to_gemm;
+pub(crate) use fourier_to_gemm::fourier_to_gemm;
 pub use gemv_weights::store_gemv_weights;
 pub use hoist_scales::hoist_scales;
 pub use merge_convolutions::merge_convolutions;
