@@ -27,6 +27,8 @@ mod drawn;
 mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
+#[path = "device/noted.rs"]
+mod noted;
 #[path = "device/places.rs"]
 mod places;
 #[path = "device/quantised.rs"]

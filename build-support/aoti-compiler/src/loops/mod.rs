@@ -148,7 +148,7 @@ pub enum Term {
         size: Expr,
         /// Negative ones count from the end.
         wraps: bool,
-        /// Which operator of the model is to blame: an entry of [`Program::sites`].
+        /// What is to blame: an entry of [`Program::sites`].
         site: usize,
     },
     /// The finished value of an accumulator of an earlier stage.
@@ -481,11 +481,38 @@ pub struct Program {
     pub kernels: PrimaryMap<KernelId, Kernel>,
     /// Steps in order.
     pub steps: Vec<Step>,
-    /// Operators that check indices at run time, as text for messages.
-    pub sites: Vec<String>,
+    /// What kernels check at run time, for messages.
+    pub sites: Vec<Site>,
+}
+
+/// What a fault that a kernel notes is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Site {
+    /// An index that an operator, described by this text, looks something up with.
+    Index(String),
+    /// A condition of the program, with the message of its failure.
+    Assertion(String),
+}
+
+impl Site {
+    /// The text of messages.
+    pub fn text(&self) -> &str {
+        match self {
+            Site::Index(text) | Site::Assertion(text) => text,
+        }
+    }
 }
 
 impl Program {
+    /// The entry for something that kernels check.
+    pub(crate) fn site(&mut self, site: Site) -> usize {
+        let known = self.sites.iter().position(|other| *other == site);
+        known.unwrap_or_else(|| {
+            self.sites.push(site);
+            self.sites.len() - 1
+        })
+    }
+
     /// A size in terms of the symbols' names, for messages.
     pub fn size_text(&self, size: &Expr) -> String {
         crate::graph::size_text(&self.symbols, size)
