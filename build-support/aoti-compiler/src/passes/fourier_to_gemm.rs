@@ -6,6 +6,7 @@
 //! in `f64` when the model is compiled. Of real numbers half of the transform is computed: the other half repeats it,
 //! conjugated and backwards.
 
+use super::fourier_steps::in_steps;
 use super::rewrite::{everywhere, rewrite};
 use super::{dce, optimize};
 use crate::dtype::{DType, bytes_of};
@@ -34,8 +35,10 @@ pub(crate) fn fourier_to_gemm(graph: Graph, has_passes: HasPasses) -> Graph {
     let graph = everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let fourier = wanted(rewriter.builder.graph(), node, has_passes)?;
-            let mut products = Products { b: &mut rewriter.builder, has_passes };
-            let value = products.of_node(&fourier, node.inputs[0]);
+            let value =
+                in_steps(&mut rewriter.builder, &fourier, node.inputs[0], has_passes).unwrap_or_else(|| {
+                    Products { b: &mut rewriter.builder, has_passes }.of_node(&fourier, node.inputs[0])
+                });
             Some(vec![value.expect("the operand has rows of the transform")])
         });
     });
@@ -50,7 +53,7 @@ fn wanted(graph: &Graph, node: &Node, has_passes: HasPasses) -> Option<Fourier> 
 
 /// The direction of a transform: the sign of the exponent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Direction {
+pub(super) enum Direction {
     Forward,
     Inverse,
 }
@@ -238,17 +241,8 @@ impl Products<'_> {
         self.b.reshape(result, &shape)
     }
 
-    /// A matrix of numbers that are known now.
     fn table(&mut self, dtype: DType, sizes: &[i64], of: &dyn Fn(i64) -> f64) -> Built {
-        let count = sizes.iter().product::<i64>();
-        let numbers: Vec<f64> = (0..count).map(of).collect();
-        let (stored, data) = if dtype == DType::F64 {
-            (DType::F64, bytes_of(&numbers, &f64::to_le_bytes))
-        } else {
-            (DType::F32, bytes_of(&numbers, &|number| (number as f32).to_le_bytes()))
-        };
-        let value = self.b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
-        Ok(self.b.cast(value, dtype))
+        table(self.b, dtype, sizes, of)
     }
 
     /// With `j = j1 * second + j2` and `k = k1 + first * k2`: transforms of length `first` over `j1`, a multiplication by the
@@ -377,6 +371,19 @@ impl Products<'_> {
     }
 }
 
+/// A tensor of numbers that are known now.
+pub(super) fn table(b: &mut Builder, dtype: DType, sizes: &[i64], of: &dyn Fn(i64) -> f64) -> Built {
+    let count = sizes.iter().product::<i64>();
+    let numbers: Vec<f64> = (0..count).map(of).collect();
+    let (stored, data) = if dtype == DType::F64 {
+        (DType::F64, bytes_of(&numbers, &f64::to_le_bytes))
+    } else {
+        (DType::F32, bytes_of(&numbers, &|number| (number as f32).to_le_bytes()))
+    };
+    let value = b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
+    Ok(b.cast(value, dtype))
+}
+
 /// How a length is transformed.
 enum Method {
     /// As one product.
@@ -400,7 +407,7 @@ impl Method {
 
 /// Cosine and sine of `product / n` turns in the direction's sign: exact at quarters, where rounding would make a small number
 /// of 0.
-fn root(product: i64, n: i64, direction: Direction) -> (f64, f64) {
+pub(super) fn root(product: i64, n: i64, direction: Direction) -> (f64, f64) {
     let part = product.rem_euclid(n);
     let angle = TAU * part as f64 / n as f64;
     let (cos, sin) = match (4 * part % n, 4 * part / n) {

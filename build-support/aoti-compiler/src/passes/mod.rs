@@ -11,6 +11,7 @@ mod dce;
 mod derive;
 mod fold_batch_norm;
 mod fold_constants;
+mod fourier_steps;
 mod fourier_to_gemm;
 mod gemv_weights;
 mod half_convolutions;

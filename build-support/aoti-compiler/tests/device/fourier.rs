@@ -44,7 +44,7 @@ fn transforms_of_drawn_lengths_are_those_of_the_evaluator() {
 
 #[test]
 fn rows_beyond_shared_memory_are_transformed_in_two_steps() {
-    for form in [Form::Forward, Form::ToHalf] {
+    for form in Form::ALL {
         emulated("long", &graph(&[(Fourier { form, length: 24_576, norm: Norm::One }, 1, DType::F64)]), GFX9);
     }
 }

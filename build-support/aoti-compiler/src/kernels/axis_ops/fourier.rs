@@ -31,7 +31,9 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
             },
             launches: |rows, block| {
                 let shared = Expr::int(block.rows * row_bytes(&plan(rows), rows.dtype));
-                Launch { shared, ..Launch::of(&rows.outer, block.rows, block.threads, MAX_BLOCKS) }.into()
+                let resident = (RESIDENT / block.threads.max(WARP)).max(1);
+                Launch { shared, resident, ..Launch::of(&rows.outer, block.rows, block.threads, MAX_BLOCKS) }
+                    .into()
             },
             calls: |rows, block| call_of_teams(rows, block).into(),
         }),
@@ -41,9 +43,13 @@ pub(crate) static FOURIER: Algorithm = Algorithm {
 /// Threads of a block at most, and of one that has several rows.
 const MOST_THREADS: i64 = 1024;
 const USUAL_THREADS: i64 = 128;
+/// Threads that run in step at least: no block has fewer.
+const WARP: i64 = 32;
+/// Threads of a multiprocessor that registers are to suffice for.
+const RESIDENT: i64 = 512;
 /// Bytes of shared memory of a block that has several rows.
 const SHARED: i64 = 16 << 10;
-/// Bytes of the numbers that a thread has in registers at a time, but for a single factor that is larger.
+/// Bytes of the numbers that a thread has in registers at a time, or those of the largest factor where these are more.
 const REGISTER_BYTES: i64 = 16 * 8;
 /// Neighbouring numbers of a row in shared memory that an empty place follows (`RowMemory` of `gpu/fourier.h`).
 const BETWEEN_GAPS: i64 = 16;
@@ -63,11 +69,10 @@ fn row_bytes(plan: &Plan, dtype: DType) -> i64 {
 fn team(plan: &Plan, dtype: DType) -> Option<i64> {
     let length = plan.pass_length();
     let turns = |radix: i64, team: i64| (length / radix + team - 1) / team;
+    let largest = plan.radices.iter().max()? * number_bytes(dtype);
     let fits = |team: i64| {
-        let of_pass = |radix: &i64| {
-            let turns = turns(*radix, team);
-            turns == 1 || turns * radix * number_bytes(dtype) <= REGISTER_BYTES
-        };
+        let of_pass =
+            |radix: &i64| turns(*radix, team) * radix * number_bytes(dtype) <= REGISTER_BYTES.max(largest);
         team <= MOST_THREADS && plan.radices.iter().all(of_pass)
     };
     let work = |team: i64| team * plan.radices.iter().map(|radix| turns(*radix, team) * radix).sum::<i64>();
@@ -175,12 +180,10 @@ mod tests {
         for length in (32..=512).chain([1000, 1024, 2048, 4096, 8192, 16384]) {
             let plan = plan(length);
             let team = team(&plan, DType::F32).expect("a team");
-            let waste = |radix: &i64| {
-                let all = plan.pass_length() / radix;
-                ((all + team - 1) / team * team) as f64 / all as f64
-            };
-            let mean = plan.radices.iter().map(waste).sum::<f64>() / plan.radices.len() as f64;
-            assert!(mean < 1.5, "{length}: {team} of {:?}", plan.radices);
+            let turns = |radix: &i64| (plan.pass_length() / radix + team - 1) / team;
+            let numbers = plan.radices.iter().map(|radix| turns(radix) * radix * team).sum::<i64>();
+            let least = plan.pass_length() * i64::try_from(plan.radices.len()).expect("a few");
+            assert!(numbers < 2 * least, "{length}: {team} of {:?}", plan.radices);
         }
     }
 
