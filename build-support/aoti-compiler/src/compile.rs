@@ -13,7 +13,6 @@ use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
 use crate::cost::{CostModel, MachineInfo, Rates, WorkKind};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::fourier::{FftMethod, Plan};
 use crate::frontend::ModelFile;
 use crate::frontend::torch::custom::Operator;
 use crate::graph::{ConstantGraph, Graph, Op, SymbolSource};
@@ -143,10 +142,7 @@ fn layers_for(graph: Graph, target: &Target) -> Graph {
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, OutOfBounds> {
     let mut questions = Decisions::new(records);
     let own = layers_for(graph.clone(), target);
-    let own = passes::fourier_to_gemm(own, &|fourier, dtype| match target {
-        Target::Cpu(_) => Plan::of(fourier, dtype).way != FftMethod::Matrix,
-        Target::Gpu(gpu) => kernels::axis_ops::fourier::is_taken(fourier, dtype, gpu),
-    });
+    let own = passes::fourier_to_gemm(own, &kernels::axis_ops::fourier::passes_of(target));
     let own = passes::drop_nested_limits(passes::byte_functions(own, target));
     let own = passes::contractions_in_floats(passes::products_of_bytes(own, target), target);
     let own = passes::single_windows_as_gemm(own, target);

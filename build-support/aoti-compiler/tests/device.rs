@@ -49,7 +49,7 @@ mod windows;
 use emulated::{GFX9, GFX11, Machine, NVIDIA, case, emulated, emulated_with, program};
 use units::{ON_ROUNDED_UNITS, ON_UNITS};
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "kernels",
     "control",
     "attention",
@@ -64,6 +64,7 @@ const NAMES: [&str; 16] = [
     "order",
     "scatters",
     "grouped",
+    "fourier",
     ROUNDED,
     LIBRARY,
 ];

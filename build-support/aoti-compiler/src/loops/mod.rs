@@ -19,6 +19,7 @@ mod program;
 mod ranges;
 mod row_epilogue;
 pub mod scatter;
+mod site;
 pub mod text;
 mod verify;
 pub mod work;
@@ -28,6 +29,7 @@ pub use attention::{Attention, OfNothing};
 pub use conv::{Channels, ConvShape, Convolution};
 pub use external::{Elsewhere, ExternKernel};
 pub(crate) use ranges::ranges_over;
+pub use site::Site;
 pub use verify::verify;
 
 use crate::dtype::DType;
@@ -485,34 +487,7 @@ pub struct Program {
     pub sites: Vec<Site>,
 }
 
-/// What a fault that a kernel notes is about.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Site {
-    /// An index that an operator, described by this text, looks something up with.
-    Index(String),
-    /// A condition of the program, with the message of its failure.
-    Assertion(String),
-}
-
-impl Site {
-    /// The text of messages.
-    pub fn text(&self) -> &str {
-        match self {
-            Site::Index(text) | Site::Assertion(text) => text,
-        }
-    }
-}
-
 impl Program {
-    /// The entry for something that kernels check.
-    pub(crate) fn site(&mut self, site: Site) -> usize {
-        let known = self.sites.iter().position(|other| *other == site);
-        known.unwrap_or_else(|| {
-            self.sites.push(site);
-            self.sites.len() - 1
-        })
-    }
-
     /// A size in terms of the symbols' names, for messages.
     pub fn size_text(&self, size: &Expr) -> String {
         crate::graph::size_text(&self.symbols, size)

@@ -38,13 +38,17 @@ fn transforms_of_drawn_lengths_are_those_of_the_evaluator() {
             all.push((Fourier { form, length: 96, norm: Norm::One }, 2, DType::F32));
             all.push((Fourier { form, length: 1155, norm: Norm::One }, 1, DType::F64));
         }
-        emulated("fourier", &graph(&all), machine);
+        emulated("transforms", &graph(&all), machine);
     }
 }
 
 #[test]
 fn rows_beyond_shared_memory_are_transformed_in_two_steps() {
     for form in Form::ALL {
-        emulated("long", &graph(&[(Fourier { form, length: 24_576, norm: Norm::One }, 1, DType::F64)]), GFX9);
+        emulated(
+            "long_transforms",
+            &graph(&[(Fourier { form, length: 24_576, norm: Norm::One }, 1, DType::F64)]),
+            GFX9,
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Fourier transforms of rows. On GPUs a row is the work of a team of threads, which keep its numbers in shared memory between passes
-//! (`gpu/fourier.h`); [`is_taken`] says which rows fit there.
+//! (`gpu/fourier.h`); [`passes_of`] says which rows fit there.
 
 use super::{Code, OnGpus, Operand, RUN, RowBlock, element_bytes, number};
 use crate::dtype::DType;
@@ -9,7 +9,7 @@ use crate::kernels::scratch::aligned;
 use crate::kernels::{self, Algorithm, Call, Parameter, Scratch};
 use crate::loops::{AxisKernel, AxisOp};
 use crate::symbolic::{Expr, Ranges};
-use crate::target::GpuTarget;
+use crate::target::{GpuTarget, Target};
 
 pub(crate) static FOURIER: Algorithm = Algorithm {
     word: "rows.fourier",
@@ -83,8 +83,16 @@ fn team(plan: &Plan, dtype: DType) -> Option<i64> {
     candidates.filter(|team| fits(*team)).min_by_key(|team| (work(*team), -team))
 }
 
-/// Whether blocks of a GPU transform rows; others are made of products, and of rows that they do transform.
-pub(crate) fn is_taken(own: &Fourier, dtype: DType, target: &GpuTarget) -> bool {
+/// Which transforms a target has passes for; others are made of products, and of those.
+pub(crate) fn passes_of(target: &Target) -> impl Fn(&Fourier, DType) -> bool {
+    move |own, dtype| match target {
+        Target::Cpu(_) => Plan::of(own, dtype).way != FftMethod::Matrix,
+        Target::Gpu(gpu) => is_taken(own, dtype, gpu),
+    }
+}
+
+/// Whether blocks of a GPU transform rows.
+fn is_taken(own: &Fourier, dtype: DType, target: &GpuTarget) -> bool {
     let plan = Plan::of(own, dtype);
     plan.way != FftMethod::Matrix
         && row_bytes(&plan, dtype) <= target.max_shared_bytes
