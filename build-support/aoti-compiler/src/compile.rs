@@ -142,8 +142,8 @@ fn layers_for(graph: Graph, target: &Target) -> Graph {
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, OutOfBounds> {
     let mut questions = Decisions::new(records);
     let own = layers_for(graph.clone(), target);
-    let own = passes::conv_as_gemm(passes::fourier_to_gemm(own, target), target);
-    let own = passes::maxima_of_bytes(own, target);
+    let own = passes::fourier_to_gemm(own, &kernels::axis_ops::fourier::passes_of(target));
+    let own = passes::maxima_of_bytes(passes::conv_as_gemm(own, target), target);
     let own = passes::drop_nested_limits(passes::byte_functions(own, target));
     let own = passes::contractions_in_floats(passes::products_of_bytes(own, target), target);
     let own = passes::store_gemv_weights(own, target);

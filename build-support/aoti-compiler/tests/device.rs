@@ -27,6 +27,8 @@ mod drawn;
 mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
+#[path = "device/noted.rs"]
+mod noted;
 #[path = "device/places.rs"]
 mod places;
 #[path = "device/quantised.rs"]
@@ -47,7 +49,7 @@ mod windows;
 use emulated::{GFX9, GFX11, Machine, NVIDIA, case, emulated, emulated_with, program};
 use units::{ON_ROUNDED_UNITS, ON_UNITS};
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "kernels",
     "control",
     "attention",
@@ -62,6 +64,7 @@ const NAMES: [&str; 16] = [
     "order",
     "scatters",
     "grouped",
+    "fourier",
     ROUNDED,
     LIBRARY,
 ];

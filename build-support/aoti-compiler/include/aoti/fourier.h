@@ -12,11 +12,6 @@
 AOTI_NAMESPACE_BEGIN
 namespace fourier {
 
-// What rows of `length` numbers become: complex ones are pairs; of `half` the first length / 2 + 1 are there.
-enum Form { kForward, kInverse, kToHalf, kFromHalf };
-// By passes alone, as half as many complex numbers, or by convolution.
-enum Way { kPlain, kHalved, kConvolved };
-
 // Elements of a plane: a pass writes a vector behind its end, and planes do not begin at equal addresses modulo pages.
 constexpr i64 plane_size(i64 length) { return round_up(length, 16) + 32; }
 

@@ -1,13 +1,20 @@
-// Discrete Fourier transforms of a few numbers in registers, one in each lane: the butterflies of fourier.h. A radix
-// that is a product is made of those of its factors (Good, 1958, where they are coprime; Cooley and Tukey, 1965, else),
+// Discrete Fourier transforms of a few numbers in registers, one in each lane: the butterflies of fourier.h and gpu/fourier.h,
+// and what both call the forms of transforms. A radix that is a product is made of those of its factors (Good, 1958, where they are coprime; Cooley and Tukey, 1965, else),
 // an odd prime of sums and differences of the numbers that are conjugate to each other. Knows nothing of memory.
 #pragma once
 
-#include "tile.h"
 #include "vec.h"
+#if !AOTI_GPU
+#include "tile.h"
+#endif
 
 AOTI_NAMESPACE_BEGIN
 namespace fourier {
+
+// What rows of `length` numbers become: complex ones are pairs; of `half` the first length / 2 + 1 are there.
+enum Form { kForward, kInverse, kToHalf, kFromHalf };
+// By passes alone, as half as many complex numbers, or by convolution.
+enum Way { kPlain, kHalved, kConvolved };
 
 // Complex numbers side by side.
 template <class T, int W> struct Complex {
@@ -23,8 +30,12 @@ template <class T, int W> AOTI_INLINE Complex<T, W> operator-(Complex<T, W> a, C
 // Products feed sums through one fused instruction where there is one: of functions that are AOTI_CONTRACT where gcc
 // compiles them.
 template <class T, int W> AOTI_INLINE Complex<T, W> times(Complex<T, W> a, Complex<T, W> b) {
+#if AOTI_GPU
+  return {mad(a.re, b.re, -(a.im * b.im)), mad(a.re, b.im, a.im * b.re)};
+#else
   AOTI_CONTRACT_BODY
   return {{a.re.v * b.re.v - a.im.v * b.im.v}, {a.re.v * b.im.v + a.im.v * b.re.v}};
+#endif
 }
 // a - i b and a + i b.
 template <class T, int W> AOTI_INLINE Complex<T, W> minus_turned(Complex<T, W> a, Complex<T, W> b) {
@@ -71,14 +82,16 @@ template <int K, int R, class T, int W> AOTI_INLINE Complex<T, W> turned(Complex
     return x;
   else if constexpr (4 * K == R)
     return {x.im, -x.re};
-  else
-    return times(x, {splat<W>(roots<T, R>.cos[K]), splat<W>(-roots<T, R>.sin[K])});
+  else {
+    constexpr T c = roots<T, R>.cos[K], s = -roots<T, R>.sin[K];
+    return times(x, {splat<W>(c), splat<W>(s)});
+  }
 }
 
 // --- transforms ---
 
 // The factor of R that is transformed first: all that one prime has in it, unless R is a power of that.
-constexpr int first_factor(int r) {
+AOTI_CONSTEXPR int first_factor(int r) {
   int odd = r, power = 1;
   while (odd % 2 == 0) odd /= 2, power *= 2;
   if (odd == 1) return r == 8 || r < 4 ? 2 : 4;
@@ -87,19 +100,19 @@ constexpr int first_factor(int r) {
   while (r % prime != 0) prime += 2;
   return prime;
 }
-constexpr bool coprime(int a, int b) { return b == 0 ? a == 1 : coprime(b, a % b); }
+AOTI_CONSTEXPR bool coprime(int a, int b) { return b == 0 ? a == 1 : coprime(b, a % b); }
 // The k below a * b that is k1 modulo a and k2 modulo b.
-constexpr int remainders(int k1, int k2, int a, int b) {
+AOTI_CONSTEXPR int remainders(int k1, int k2, int a, int b) {
   int k = k1;
   while (k % b != k2) k += a;
   return k;
 }
 
 // Where the numbers of row i and column j stand among A * B.
-template <int A, int B> constexpr int place_in(int i, int j) {
+template <int A, int B> AOTI_CONSTEXPR int place_in(int i, int j) {
   return coprime(A, B) ? (B * i + A * j) % (A * B) : B * i + j;
 }
-template <int A, int B> constexpr int place_out(int i, int j) {
+template <int A, int B> AOTI_CONSTEXPR int place_out(int i, int j) {
   return coprime(A, B) ? remainders(i, j, A, B) : i + A * j;
 }
 
@@ -115,16 +128,18 @@ template <int R, class T, int W> AOTI_INLINE void transform_prime(Complex<T, W> 
   constexpr int H = R / 2;
   Complex<T, W> sums[H], differences[H];
   const Complex<T, W> first = x[0];
-  AOTI_UNROLL for (int j = 0; j < H; ++j) {
+  each<H>([&](auto index) AOTI_LAMBDA {
+    constexpr int j = decltype(index)::value;
     sums[j] = x[j + 1] + x[R - 1 - j], differences[j] = x[j + 1] - x[R - 1 - j];
     x[0] = x[0] + sums[j];
-  }
+  });
   each<H>([&](auto row) AOTI_LAMBDA {
     constexpr int k = decltype(row)::value + 1;
     Complex<T, W> even = first, odd;
     each<H>([&](auto column) AOTI_LAMBDA {
       constexpr int j = decltype(column)::value, at = (j + 1) * k % R;
-      const Vec<T, W> c = splat<W>(roots<T, R>.cos[at]), s = splat<W>(roots<T, R>.sin[at]);
+      constexpr T cos = roots<T, R>.cos[at], sin = roots<T, R>.sin[at];
+      const Vec<T, W> c = splat<W>(cos), s = splat<W>(sin);
       even = {mad(sums[j].re, c, even.re), mad(sums[j].im, c, even.im)};
       if constexpr (j == 0)
         odd = {differences[j].re * s, differences[j].im * s};

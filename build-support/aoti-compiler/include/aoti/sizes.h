@@ -223,9 +223,12 @@ template <const Tables &T> struct Sizes {
   static int32_t outcome(int32_t failed, const Fault &fault, const int64_t *symbols, int64_t *const *sizes, AotiError *error) {
     if (failed > 0) return fail_with(error, AOTI_ERROR_ASSERT, failed - 1, symbols);
     if (failed < 0) return fail_with(error, AOTI_ERROR_MEMORY, -failed - 1, symbols);
-    if (fault.site > 0)
+    if (fault.site > 0) {
+      const Site &site = T.sites[fault.site - 1];
+      if (site.is_assertion) return fail(error, AOTI_ERROR_ASSERT, "%s", site.text);
       return fail(error, AOTI_ERROR_INDEX, "index %lld is outside %lld..=%lld in %s", (long long)fault.index,
-                  (long long)(fault.wraps ? -fault.size : 0), (long long)fault.size - 1, T.sites[fault.site - 1]);
+                  (long long)(fault.wraps ? -fault.size : 0), (long long)fault.size - 1, site.text);
+    }
     if (sizes)
       if (int32_t code = write_sizes(symbols, T.output_sizes, sizes, error)) return code;
     return succeed(error);

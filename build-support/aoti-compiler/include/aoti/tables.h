@@ -52,6 +52,12 @@ struct Expressions {
   void (*evaluate)(const int64_t *symbols, int64_t *values);
 };
 
+// What a fault that a kernel notes is about: an index of the operator that `text` describes, or a condition with this message.
+struct Site {
+  const char *text;
+  bool is_assertion;
+};
+
 // A tensor of the state: its place there, and where the weights have its first value.
 struct InitialState {
   int64_t offset, value, bytes;
@@ -86,8 +92,8 @@ struct Tables {
   const char *const *failures;
   // For each failure the symbols that it is about, ended by -1, or null.
   const int32_t *const *failure_symbols;
-  // The operators that check indices.
-  const char *const *sites;
+  // What kernels check.
+  const Site *sites;
   const InitialState *states;
   const char *weights;
   // Of all kernels one after the other, as `kernel_values`; with the largest numbers that one kernel has.

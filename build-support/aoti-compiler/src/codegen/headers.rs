@@ -56,6 +56,7 @@ headers![
     "gpu/emulate.h",
     "gpu/emulate_fragments.h",
     "gpu/emulate_units.h",
+    "gpu/fourier.h",
     "gpu/fragments.h",
     "gpu/groups.h",
     "gpu/host.h",

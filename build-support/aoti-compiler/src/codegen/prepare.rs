@@ -171,7 +171,7 @@ fn tables(
         outputs.push(output_bytes.to_string());
         output_bytes = (output_bytes + runplan::fixed_bytes(program, *buffer)).next_multiple_of(64);
     }
-    let sites: Vec<String> = program.sites.iter().map(|site| literal(site)).collect();
+    let sites: Vec<String> = program.sites.iter().map(|site| literal(site.text())).collect();
     let mut declarations = format!(
         "extern \"C\" int32_t aoti_{identifier}_run_{tag}(const Run &);\n\
          extern \"C\" int64_t aoti_{identifier}_scratch_{tag}(const int64_t *, int64_t);\n"

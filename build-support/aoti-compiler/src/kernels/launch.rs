@@ -18,6 +18,8 @@ pub struct Launch {
     pub producer_threads: i64,
     /// Blocks that run as a cluster, where the device has such.
     pub cluster: i64,
+    /// Blocks for which a multiprocessor is to have enough registers at once.
+    pub resident: i64,
     /// Bytes of shared memory beside what the kernel declares.
     pub shared: Expr,
     /// Whether it is given the kernel's scratch.
@@ -84,6 +86,7 @@ impl Launch {
             threads,
             producer_threads: 0,
             cluster: 1,
+            resident: 1,
             shared: Expr::int(0),
             takes_scratch: false,
             persistent: false,

@@ -19,6 +19,7 @@ mod program;
 mod ranges;
 mod row_epilogue;
 pub mod scatter;
+mod site;
 pub mod text;
 mod verify;
 pub mod work;
@@ -28,6 +29,7 @@ pub use attention::{Attention, OfNothing};
 pub use conv::{Channels, ConvShape, Convolution};
 pub use external::{Elsewhere, ExternKernel};
 pub(crate) use ranges::ranges_over;
+pub use site::Site;
 pub use verify::verify;
 
 use crate::dtype::DType;
@@ -148,7 +150,7 @@ pub enum Term {
         size: Expr,
         /// Negative ones count from the end.
         wraps: bool,
-        /// Which operator of the model is to blame: an entry of [`Program::sites`].
+        /// What is to blame: an entry of [`Program::sites`].
         site: usize,
     },
     /// The finished value of an accumulator of an earlier stage.
@@ -481,8 +483,8 @@ pub struct Program {
     pub kernels: PrimaryMap<KernelId, Kernel>,
     /// Steps in order.
     pub steps: Vec<Step>,
-    /// Operators that check indices at run time, as text for messages.
-    pub sites: Vec<String>,
+    /// What kernels check at run time, for messages.
+    pub sites: Vec<Site>,
 }
 
 impl Program {

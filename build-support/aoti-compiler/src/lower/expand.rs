@@ -4,7 +4,7 @@ use super::Scope;
 use super::element::Element;
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Coord, Node, Relation, Scalar, ValueId};
-use crate::loops::{Guard, Index, Stage, Term, TermId};
+use crate::loops::{Guard, Index, Site, Stage, Term, TermId};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use indexmap::IndexMap;
 
@@ -248,13 +248,6 @@ impl<'s, 'a> Expander<'s, 'a> {
         if !origin.source.is_empty() {
             text = format!("{text} at {}", origin.source);
         }
-        let sites = &mut self.scope.program.sites;
-        match sites.iter().position(|other| *other == text) {
-            Some(position) => position,
-            None => {
-                sites.push(text);
-                sites.len() - 1
-            }
-        }
+        self.scope.program.site(Site::Index(text))
     }
 }

@@ -1,18 +1,18 @@
-//! Fourier transforms as products with matrices of roots of unity, where no passes are written for them: on GPUs, and of short
-//! rows on processors.
+//! Fourier transforms as products with matrices of roots of unity, where no passes are written for them: of short rows, and of those
+//! that are too long for the shared memory of a GPU.
 //!
-//! A length that is a product is transformed in two steps with a multiplication by roots in between (Cooley and Tukey,
+//! Of these a length that is a product is transformed in two steps with a multiplication by roots in between (Cooley and Tukey,
 //! 1965); a large prime becomes a convolution of a length that is a power of two (Bluestein, 1970). Roots are computed
 //! in `f64` when the model is compiled. Of real numbers half of the transform is computed: the other half repeats it,
 //! conjugated and backwards.
 
+use super::fourier_steps::in_steps;
 use super::rewrite::{everywhere, rewrite};
 use super::{dce, optimize};
 use crate::dtype::{DType, bytes_of};
-use crate::fourier::{FftMethod, Form, Fourier, Plan};
+use crate::fourier::{Form, Fourier, Norm};
 use crate::graph::{BinaryOp, Builder, Constant, Graph, Node, Op, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use crate::target::Target;
 use std::f64::consts::TAU;
 
 /// Up to here one product with the whole matrix takes no longer than two steps.
@@ -22,41 +22,38 @@ const LARGE_PRIME: i64 = 256;
 
 type Built<T = ValueId> = Result<T, ShapeError>;
 
-/// Whether a transform is made of products on a target: the one place that decides it.
-fn is_of_products(fourier: &Fourier, dtype: DType, target: &Target) -> bool {
-    match target {
-        Target::Gpu(_) => true,
-        Target::Cpu(_) => Plan::of(fourier, dtype).way == FftMethod::Matrix,
-    }
-}
+/// Whether a target has passes for a transform of elements of a type.
+pub(crate) type HasPasses<'f> = &'f dyn Fn(&Fourier, DType) -> bool;
 
 /// Replaces the transforms that a target has no passes for.
-pub fn fourier_to_gemm(graph: Graph, target: &Target) -> Graph {
+pub(crate) fn fourier_to_gemm(graph: Graph, has_passes: HasPasses) -> Graph {
     let mut is_any = false;
-    graph.visit(&mut |graph, node| is_any |= wanted(graph, node, target).is_some());
+    graph.visit(&mut |graph, node| is_any |= wanted(graph, node, has_passes).is_some());
     if !is_any {
         return graph;
     }
     let graph = everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
-            let fourier = wanted(rewriter.builder.graph(), node, target)?;
-            let mut products = Products { b: &mut rewriter.builder };
-            let value = products.of_node(&fourier, node.inputs[0]);
+            let fourier = wanted(rewriter.builder.graph(), node, has_passes)?;
+            let value =
+                in_steps(&mut rewriter.builder, &fourier, node.inputs[0], has_passes).unwrap_or_else(|| {
+                    Products { b: &mut rewriter.builder, has_passes }.of_node(&fourier, node.inputs[0])
+                });
             Some(vec![value.expect("the operand has rows of the transform")])
         });
     });
     optimize(dce(graph))
 }
 
-fn wanted(graph: &Graph, node: &Node, target: &Target) -> Option<Fourier> {
+fn wanted(graph: &Graph, node: &Node, has_passes: HasPasses) -> Option<Fourier> {
     let Op::Fourier(fourier) = &node.op else { return None };
     let dtype = graph.ty(node.inputs[0]).dtype;
-    is_of_products(fourier, dtype, target).then_some(*fourier)
+    (!has_passes(fourier, dtype)).then_some(*fourier)
 }
 
 /// The direction of a transform: the sign of the exponent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Direction {
+pub(super) enum Direction {
     Forward,
     Inverse,
 }
@@ -87,6 +84,7 @@ struct Parts {
 /// Builds transforms along the last axis, without any normalisation.
 struct Products<'b> {
     b: &'b mut Builder,
+    has_passes: HasPasses<'b>,
 }
 
 impl Products<'_> {
@@ -152,8 +150,28 @@ impl Products<'_> {
         Ok(self.fourier(Signal { re: all.re, im: Some(all.im) }, n, Direction::Inverse)?.re)
     }
 
+    /// The transform by the target's own passes, where it has such.
+    fn by_passes(&mut self, x: ValueId, form: Form, n: i64) -> Built<Option<Parts>> {
+        let own = Fourier { form, length: n, norm: Norm::One };
+        if !(self.has_passes)(&own, self.b.dtype(x)) {
+            return Ok(None);
+        }
+        let result = self.b.fourier(own, x)?;
+        self.split(result).map(Some)
+    }
+
     /// The transform of length `n` along the last axis, without any normalisation.
     fn fourier(&mut self, x: Signal, n: i64, direction: Direction) -> Built<Parts> {
+        if let Some(im) = x.im {
+            let form = match direction {
+                Direction::Forward => Form::Forward,
+                Direction::Inverse => Form::Inverse,
+            };
+            let pairs = self.join(Parts { re: x.re, im })?;
+            if let Some(all) = self.by_passes(pairs, form, n)? {
+                return Ok(all);
+            }
+        }
         match Method::of(n) {
             Method::Direct => self.direct(x, n, n, direction),
             Method::TwoSteps(_) if x.im.is_none() => {
@@ -168,6 +186,11 @@ impl Products<'_> {
     /// The first `n / 2 + 1` numbers of the transform of real ones.
     fn half_fourier(&mut self, x: ValueId, n: i64, direction: Direction) -> Built<Parts> {
         let kept = n / 2 + 1;
+        if direction == Direction::Forward
+            && let Some(half) = self.by_passes(x, Form::ToHalf, n)?
+        {
+            return Ok(half);
+        }
         match Method::of(n) {
             Method::Direct => self.direct(Signal { re: x, im: None }, n, kept, direction),
             Method::TwoSteps(first) => self.half_in_two_steps(x, first, n / first, direction),
@@ -218,17 +241,8 @@ impl Products<'_> {
         self.b.reshape(result, &shape)
     }
 
-    /// A matrix of numbers that are known now.
     fn table(&mut self, dtype: DType, sizes: &[i64], of: &dyn Fn(i64) -> f64) -> Built {
-        let count = sizes.iter().product::<i64>();
-        let numbers: Vec<f64> = (0..count).map(of).collect();
-        let (stored, data) = if dtype == DType::F64 {
-            (DType::F64, bytes_of(&numbers, &f64::to_le_bytes))
-        } else {
-            (DType::F32, bytes_of(&numbers, &|number| (number as f32).to_le_bytes()))
-        };
-        let value = self.b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
-        Ok(self.b.cast(value, dtype))
+        table(self.b, dtype, sizes, of)
     }
 
     /// With `j = j1 * second + j2` and `k = k1 + first * k2`: transforms of length `first` over `j1`, a multiplication by the
@@ -357,6 +371,19 @@ impl Products<'_> {
     }
 }
 
+/// A tensor of numbers that are known now.
+pub(super) fn table(b: &mut Builder, dtype: DType, sizes: &[i64], of: &dyn Fn(i64) -> f64) -> Built {
+    let count = sizes.iter().product::<i64>();
+    let numbers: Vec<f64> = (0..count).map(of).collect();
+    let (stored, data) = if dtype == DType::F64 {
+        (DType::F64, bytes_of(&numbers, &f64::to_le_bytes))
+    } else {
+        (DType::F32, bytes_of(&numbers, &|number| (number as f32).to_le_bytes()))
+    };
+    let value = b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
+    Ok(b.cast(value, dtype))
+}
+
 /// How a length is transformed.
 enum Method {
     /// As one product.
@@ -380,7 +407,7 @@ impl Method {
 
 /// Cosine and sine of `product / n` turns in the direction's sign: exact at quarters, where rounding would make a small number
 /// of 0.
-fn root(product: i64, n: i64, direction: Direction) -> (f64, f64) {
+pub(super) fn root(product: i64, n: i64, direction: Direction) -> (f64, f64) {
     let part = product.rem_euclid(n);
     let angle = TAU * part as f64 / n as f64;
     let (cos, sin) = match (4 * part % n, 4 * part / n) {

@@ -10,7 +10,7 @@ use crate::graph::{
     BinaryOp, Combine, Coord, FloatBinary, Graph, IntBinary, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp,
     ValueId, composed,
 };
-use crate::symbolic::Expr;
+use crate::symbolic::{Expr, Symbol};
 
 /// Replaces nodes by cheaper equal ones.
 pub fn simplify(graph: Graph) -> Graph {
@@ -268,9 +268,53 @@ fn cat(rewriter: &mut Rewriter, operands: &[ValueId], axis: usize) -> Option<Val
     let kept: Vec<ValueId> = operands.iter().copied().filter(|value| !is_empty(value)).collect();
     match kept.len() {
         0 => Some(operands[0]),
-        n if n == operands.len() => None,
+        n if n == operands.len() => cat_of_views(rewriter, operands, axis),
         _ => rewriter.builder.cat(&kept, axis).ok(),
     }
+}
+
+/// Parts of one tensor that are joined where a single view has them, as those of complex numbers whose axes were moved apart.
+fn cat_of_views(rewriter: &mut Rewriter, operands: &[ValueId], axis: usize) -> Option<ValueId> {
+    let parts: Vec<(ValueId, &[Expr])> = operands
+        .iter()
+        .map(|operand| match rewriter.producer(*operand) {
+            Some(Node { op: Op::View(coords), inputs, .. }) => Some((inputs[0], coords.as_slice())),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let (x, own) = *parts.first()?;
+    if parts.iter().any(|(other, _)| *other != x) {
+        return None;
+    }
+    let symbol = Symbol::axis(u32::try_from(axis).ok()?);
+    let size_of = |operand: &ValueId| rewriter.builder.shape(*operand)[axis].clone();
+    let sizes: Vec<Expr> = operands.iter().map(size_of).collect();
+    let mut shape = rewriter.builder.shape(operands[0]);
+    shape[axis] = sizes.iter().fold(Expr::int(0), |sum, size| &sum + size);
+    let ranges = rewriter.builder.axis_ranges(&shape);
+    let at = |coords: &[Expr], position: &Expr| -> Vec<Expr> {
+        let replaced = |other: Symbol| (other == symbol).then(|| position.clone());
+        coords.iter().map(|coord| coord.substitute(&replaced, &ranges)).collect()
+    };
+    // Of single elements the second says how far apart they are.
+    let along = Expr::sym(symbol);
+    let coords: Vec<Expr> = if sizes[0].is(1) {
+        let (from, to) = (at(own, &Expr::int(0)), at(parts.get(1)?.1, &Expr::int(0)));
+        let steps = from.iter().zip(&to).map(|(from, to)| (to - from).as_int());
+        let steps = steps.collect::<Option<Vec<i64>>>()?;
+        from.iter().zip(steps).map(|(from, step)| from + &(&along * step)).collect()
+    } else {
+        own.to_vec()
+    };
+    let mut start = Expr::int(0);
+    for ((_, part), size) in parts.iter().zip(&sizes) {
+        let local = if size.is(1) { Expr::int(0) } else { along.clone() };
+        if at(part, &local) != at(&coords, &(&start + &local)) {
+            return None;
+        }
+        start = &start + size;
+    }
+    rewriter.builder.view(x, &shape, coords).ok()
 }
 
 /// Axes of size 1 need no reduction.
@@ -296,4 +340,29 @@ fn reduce(
         .collect();
     let squeezed = rewriter.builder.squeeze(x, &single).ok()?;
     rewriter.builder.reduce(op, squeezed, &left, false).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::simplify;
+    use crate::passes::tests::check;
+
+    #[test]
+    fn parts_of_one_tensor_side_by_side_are_a_view_of_it() {
+        check(
+            simplify,
+            "input %x: f32[4, 5, 2]
+             %re: f32[5, 4, 1] = view %x [i1, i0, 0] %im: f32[5, 4, 1] = view %x [i1, i0, 1]
+             %c: f32[5, 4, 2] = cat %re, %im axis 2
+             %low: f32[2, 5, 2] = view %x [i0, i1, i2] %high: f32[2, 5, 2] = view %x [i0 + 2, i1, i2]
+             %d: f32[4, 5, 2] = cat %low, %high axis 0
+             %other: f32[4, 5, 2] = cat %high, %low axis 0
+             output %c output %d output %other",
+            "input %x: f32[4, 5, 2]
+             %c: f32[5, 4, 2] = view %x [i1, i0, i2]
+             %low: f32[2, 5, 2] = view %x [i0, i1, i2] %high: f32[2, 5, 2] = view %x [i0 + 2, i1, i2]
+             %other: f32[4, 5, 2] = cat %high, %low axis 0
+             output %c output %x \"output_1\" output %other",
+        );
+    }
 }

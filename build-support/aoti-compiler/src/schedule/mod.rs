@@ -15,6 +15,7 @@ mod joined_axes;
 pub mod memory;
 mod merge;
 mod non_empty;
+mod noted;
 mod positions;
 mod reduced_axes;
 mod reorder;
@@ -163,6 +164,9 @@ pub fn schedule(
 ) -> Result<(Schedule, Vec<Explanation>), OutOfBounds> {
     let explanations = fuse(&mut program, (ranges, target), questions);
     bounds::enforce_bounds(&mut program, "scheduling")?;
+    if target.notes_assertions() {
+        noted::note_assertions(&mut program);
+    }
     let schedule = decide(program, ranges, target, questions.records());
     Ok((schedule, explanations))
 }

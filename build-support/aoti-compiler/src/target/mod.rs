@@ -286,6 +286,14 @@ impl Target {
         }
     }
 
+    /// Whether a run goes on where a condition of the program fails, as it does where an index does: a GPU would have to wait for it.
+    pub fn notes_assertions(&self) -> bool {
+        match self {
+            Target::Cpu(_) => false,
+            Target::Gpu(_) => true,
+        }
+    }
+
     /// Whether the axes of reductions are ordered as what they read lies in memory. Threads of GPUs share them out among themselves.
     pub fn reduces_along_memory(&self) -> bool {
         match self {

@@ -1,5 +1,7 @@
 //! What is done along whole rows, of drawn shapes.
 
+#[path = "fourier.rs"]
+mod fourier;
 #[path = "order.rs"]
 mod order;
 #[path = "recurrent.rs"]

@@ -5,12 +5,13 @@
 
 #include "../base.h"
 
-// A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), one whose blocks
-// have some threads more where those have a role of their own (roles.h), one of both kinds, the address space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
+// A kernel of at most so many threads a block, one whose registers are to suffice for so many blocks of a multiprocessor, one whose
+// blocks run so many at a time where they can (cluster.h), one whose blocks have some threads more where those have a role of their own (roles.h), one of both kinds, the address space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
 // they read by its address.
 #if defined(AOTI_EMULATED)
 #define AOTI_WARPGROUPS 0
 #define AOTI_KERNEL(THREADS) extern "C" void
+#define AOTI_RESIDENT_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
 #define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
 #define AOTI_CLUSTERS 0
 #define AOTI_ROLES_KERNEL(THREADS, COPIERS) AOTI_KERNEL(THREADS)
@@ -22,7 +23,10 @@
 // AMD's compiler takes a block to be as large as may be, and gives its threads few registers, unless it is told in its own word.
 #if defined(__HIP__)
 #define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(1, THREADS))) void
+#define AOTI_RESIDENT_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
 #else
+#define AOTI_RESIDENT_KERNEL(THREADS, BLOCKS) \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS, BLOCKS))) void
 #define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
 #endif
 // clang has no word for clusters.

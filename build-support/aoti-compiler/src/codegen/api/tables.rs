@@ -9,7 +9,7 @@ use crate::codegen::prepare::ENTRIES;
 use crate::dtype::DType;
 use crate::graph::{Condition, Relation, SymbolSource};
 use crate::kernels::gemm::library::blas_type;
-use crate::loops::BufferId;
+use crate::loops::{BufferId, Site};
 use crate::runplan::{Expanded, KernelFacts, Place, Product};
 use crate::schedule::memory::{is_late, is_of_data, most};
 use crate::symbolic::{Expr, Node, Ranges, Symbol};
@@ -58,7 +58,8 @@ impl Printer<'_> {
         let symbols = table(&mut rows, "Symbol ", "symbols", &self.symbols());
         let texts = |texts: Vec<&String>| texts.into_iter().map(|text| literal(text)).collect::<Vec<_>>();
         let failures = table(&mut rows, "const char *", "failures", &texts(run.failures.values().collect()));
-        let sites = table(&mut rows, "const char *", "sites", &texts(program.sites.iter().collect()));
+        let sites: Vec<String> = program.sites.iter().map(site).collect();
+        let sites = table(&mut rows, "Site ", "sites", &sites);
         let states = run.states.iter();
         let states: Vec<String> =
             states.map(|state| format!("{{{}, {}, {}}}", state.offset, state.value, state.bytes)).collect();
@@ -333,4 +334,13 @@ fn product(own: &Product) -> String {
         "{{{m}, {n}, {k}, {a}, {b}, {result}, {left}, {right}, gpu::kProduct{element}, {}, {bias}}}",
         own.relu
     )
+}
+
+/// An entry of the table of what kernels check.
+fn site(site: &Site) -> String {
+    let is_assertion = match site {
+        Site::Index(_) => false,
+        Site::Assertion(_) => true,
+    };
+    format!("{{{}, {is_assertion}}}", literal(site.text()))
 }

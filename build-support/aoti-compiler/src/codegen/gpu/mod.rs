@@ -153,8 +153,9 @@ fn device_text(
 impl DeviceText {
     /// The definition under a name, with comment lines above it.
     pub(super) fn definition(&self, name: &str, notes: &str) -> String {
-        let Launch { threads, producer_threads, cluster, .. } = &self.launch;
+        let Launch { threads, producer_threads, cluster, resident, .. } = &self.launch;
         let kernel = match (producer_threads, cluster) {
+            (0, 1) if *resident > 1 => format!("AOTI_RESIDENT_KERNEL({threads}, {resident})"),
             (0, 1) => format!("AOTI_KERNEL({threads})"),
             (0, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
             (producer_threads, 1) => format!("AOTI_ROLES_KERNEL({threads}, {producer_threads})"),

@@ -1,7 +1,7 @@
 //! Operations on whole rows: running reductions, sorting, elements by rank, searches, routines on single matrices, Fourier transforms,
 //! recurrent layers. An algorithm is a file with a row of [`ALGORITHMS`].
 
-mod fourier;
+pub(crate) mod fourier;
 mod matrices;
 mod nth_element;
 pub(crate) mod recurrent;

@@ -10,8 +10,8 @@ use super::{Prover, Unproven};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Combine, Condition, Guard as SizeGuard, Relation, Scalar, SymbolSource};
 use crate::loops::{
-    Access, Buffer, BufferId, Effect, Guard, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step,
-    Storage, Term, TermId, TypedTerm,
+    Access, Buffer, BufferId, Effect, Guard, Index, Kernel, KernelId, KernelKind, Nest, Program, Site, Stage,
+    Step, Storage, Term, TermId, TypedTerm,
 };
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -356,11 +356,5 @@ fn site(program: &mut Program, id: KernelId) -> usize {
         Some(origin) => format!("{} at {}", origin.node, origin.source),
         None => kernel.name.clone(),
     };
-    match program.sites.iter().position(|other| *other == text) {
-        Some(position) => position,
-        None => {
-            program.sites.push(text);
-            program.sites.len() - 1
-        }
-    }
+    program.site(Site::Index(text))
 }

@@ -5,8 +5,8 @@ use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
     Accumulator, Attention, Axis, AxisKernel, AxisOp, Buffer, BufferId, Channels, Convolution, Elsewhere,
-    ExternKernel, Kernel, KernelKind, MatMul, MatrixOperand, Nest, OfNothing, Program, Sorting, Stage, Step,
-    Storage,
+    ExternKernel, Kernel, KernelKind, MatMul, MatrixOperand, Nest, OfNothing, Program, Site, Sorting, Stage,
+    Step, Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -62,7 +62,11 @@ impl Parser<'_, '_> {
                 }
                 "site" => {
                     self.cursor.word()?;
-                    self.program.sites.push(self.cursor.string()?);
+                    self.program.sites.push(Site::Index(self.cursor.string()?));
+                }
+                "assertion" => {
+                    self.cursor.word()?;
+                    self.program.sites.push(Site::Assertion(self.cursor.string()?));
                 }
                 _ => break,
             }

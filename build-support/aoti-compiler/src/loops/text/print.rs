@@ -9,8 +9,8 @@ use crate::graph::text::{
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
     Access, Accumulator, Attention, Axis, AxisKernel, AxisOp, BufferId, Channels, Convolution, Effect,
-    Elsewhere, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand, Nest, Program, Sorting, Stage,
-    Step, Storage, Term, TypedTerm,
+    Elsewhere, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand, Nest, Program, Site, Sorting,
+    Stage, Step, Storage, Term, TypedTerm,
 };
 use crate::symbolic::Expr;
 use cranelift_entity::EntityRef;
@@ -107,7 +107,11 @@ impl Printer<'_> {
             self.line(&format!("state {buffer} c{}", constant.index()));
         }
         for site in &program.sites {
-            self.line(&format!("site {}", quoted(site)));
+            let word = match site {
+                Site::Index(_) => "site",
+                Site::Assertion(_) => "assertion",
+            };
+            self.line(&format!("{word} {}", quoted(site.text())));
         }
         self.steps(&program.steps);
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernels::Algorithm;
-use crate::loops::MatMul;
+use crate::loops::{MatMul, Site};
 
 #[test]
 fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
@@ -277,4 +277,52 @@ fn several_results_of_a_row_do_not_make_columns_of_rows() {
     };
     assert_eq!(teams(2000), [false], "neighbours in memory are one team's");
     assert_eq!(teams(100), [true], "rows are short");
+}
+
+/// Whether something of a schedule is waited for, and the sites of its checks.
+fn waits(body: &str) -> (bool, Vec<Site>) {
+    let graph = graph_of(body);
+    let schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
+    assert_eq!(verify(&schedule), Vec::<String>::new());
+    let printed = text::print(&schedule);
+    assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
+    let is_waited_for = schedule.program.steps.iter().any(|step| matches!(step, Step::Assert(..)));
+    (is_waited_for, schedule.program.sites)
+}
+
+#[test]
+fn conditions_on_data_are_noted_by_the_kernel_that_computes_them() {
+    let (is_waited_for, sites) = waits(
+        "input %a \"a\": i64[300]
+         input %b \"b\": i64[300]
+         %zero: i64[300] = full 0
+         %fits: bool[300] = ne %b, %zero
+         %all: bool[] = all %fits axes [0]
+         assert %all \"a division by zero\"
+         %y: i64[300] = floor_div %a, %b
+         output %y \"y\"",
+    );
+    assert!(!is_waited_for);
+    assert_eq!(sites, [Site::Assertion("a division by zero".to_owned())]);
+}
+
+#[test]
+fn conditions_are_waited_for_where_something_relies_on_them() {
+    let of_matrices = "input %a \"a\": f32[3, 4, 4]
+         %zero: f32[3, 4, 4] = full 0.0
+         %fits: bool[3, 4, 4] = ge %a, %zero
+         %all: bool[] = all %fits axes [0, 1, 2]
+         assert %all \"must not be negative\"
+         %l: f32[3, 4, 4], %positive: i64[3] = cholesky %a
+         output %l \"l\"";
+    assert!(waits(of_matrices).0, "a routine goes on until numbers converge");
+    let of_sizes = "symbol s0 \"n\" in 0..64 from input 0 axis 0
+         input %a \"a\": f32[s0]
+         %size: i64[] = index [s0]
+         %five: i64[] = full 5
+         %fits: bool[] = ge %size, %five
+         assert %fits \"too few\"
+         %y: f32[5] = view %a [i0]
+         output %y \"y\"";
+    assert!(waits(of_sizes).0, "accesses are believed to be within buffers");
 }

@@ -52,6 +52,7 @@ pub(super) fn print(launch: &Launch) -> Vec<String> {
         threads,
         producer_threads,
         cluster,
+        resident,
         shared,
         takes_scratch,
         persistent,
@@ -67,6 +68,9 @@ pub(super) fn print(launch: &Launch) -> Vec<String> {
     }
     if *cluster != 1 {
         line += &format!(" cluster {cluster}");
+    }
+    if *resident != 1 {
+        line += &format!(" resident {resident}");
     }
     if !shared.is(0) {
         line += &format!(" shared [{shared}]");
@@ -127,6 +131,7 @@ pub(super) fn parse(
     let entry = if cursor.eat_word("entry") { cursor.number()? } else { 0 };
     let producer_threads = if cursor.eat_word("producers") { cursor.number()? } else { 0 };
     let cluster = if cursor.eat_word("cluster") { cursor.number()? } else { 1 };
+    let resident = if cursor.eat_word("resident") { cursor.number()? } else { 1 };
     let shared = if cursor.eat_word("shared") { one(cursor)? } else { Expr::int(0) };
     let [takes_scratch, persistent] = ["scratch", "persistent"].map(|word| cursor.eat_word(word));
     cursor.expect_word("next")?;
@@ -146,6 +151,7 @@ pub(super) fn parse(
         threads,
         producer_threads,
         cluster,
+        resident,
         shared,
         takes_scratch,
         persistent,

@@ -106,28 +106,6 @@ AOTI_KERNEL(256) k_gemm(Run run, const f32 *in0, const f32 *__restrict__ in1, f3
 }
 AOTI_KERNEL_END(k_gemm)
 
-AOTI_KERNEL(256) k_q(Run run, const f32 *in0, f32 *__restrict__ out0) {
-  (void)run;
-  let_next_kernel_come();
-  begin_kernel();
-  constexpr Team<1, 256, false> team{};
-  const i32 units = 40;
-  AOTI_UNROLL_TIMES(1)
-  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
-    const i32 steps = 20;
-    const i32 i0 = (unit / steps);
-    (void)i0;
-    const i32 i1 = unit % steps * 1;
-    with_lanes<1>(i1, i32(20), [&](auto lanes) {
-      constexpr Slot<0> slot{};
-      (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + (44 * i0 + i1));
-      store(lanes, out0 + (44 * i0 + i1), stage0_t0);
-    });
-  }
-}
-AOTI_KERNEL_END(k_q)
-
 AOTI_KERNEL(256) k_k(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
@@ -149,6 +127,28 @@ AOTI_KERNEL(256) k_k(Run run, const f32 *in0, f32 *__restrict__ out0) {
   }
 }
 AOTI_KERNEL_END(k_k)
+
+AOTI_KERNEL(256) k_q(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 40;
+  AOTI_UNROLL_TIMES(1)
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 steps = 20;
+    const i32 i0 = (unit / steps);
+    (void)i0;
+    const i32 i1 = unit % steps * 1;
+    with_lanes<1>(i1, i32(20), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (44 * i0 + i1));
+      store(lanes, out0 + (44 * i0 + i1), stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_q)
 
 AOTI_KERNEL(256) k_few(Run run, const bf16 *in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
   (void)run;
