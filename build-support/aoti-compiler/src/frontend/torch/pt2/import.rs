@@ -55,7 +55,6 @@ pub fn import(
     importer.unstated(&mut program, &mutation);
     importer.outputs(&mut program, &exported.graph_module);
     importer.guards(&exported.guards_code, &mut program);
-    importer.drop_assumed_minima(&mut program);
     importer.narrow_ranges(&program);
     let is_stated = importer.symbols.are_stated();
     Ok(ProgramImport { program: importer.finish(program)?, is_stated })

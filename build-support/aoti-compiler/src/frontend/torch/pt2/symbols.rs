@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const UNKNOWN: Symbol = Symbol { kind: crate::symbolic::SymbolKind::Size, index: u32::MAX };
 
 /// The minimum that export states where it assumes that a size is neither 0 nor 1.
-pub(super) const ASSUMED: i64 = 2;
+const ASSUMED: i64 = 2;
 
 /// One place where the size of a user's input is an expression.
 pub(super) struct Occurrence {
@@ -178,19 +178,6 @@ impl Symbols {
             info.range = narrowed;
             self.ranges.set(symbol, narrowed);
         }
-    }
-
-    /// Lowers the minimum of a symbol that is read from data, if it is one that is only assumed and smaller sizes are to be taken.
-    pub(super) fn lower_assumed(&mut self, symbol: Symbol) -> bool {
-        let MinSize::Lowered(lowered) = self.min else { return false };
-        let Some(info) = self.infos.get_mut(symbol.index as usize) else { return false };
-        if info.source != SymbolSource::Data || info.range.min != ASSUMED {
-            return false;
-        }
-        self.are_stated = false;
-        info.range.min = lowered;
-        self.ranges.set(symbol, info.range);
-        true
     }
 
     /// Declares a symbol of an integer that a call computes.
