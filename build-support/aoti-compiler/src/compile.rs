@@ -143,11 +143,11 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let mut questions = Decisions::new(records);
     let own = layers_for(graph.clone(), target);
     let own = passes::fourier_to_gemm(own, &kernels::axis_ops::fourier::passes_of(target));
-    let own = passes::maxima_of_bytes(passes::conv_as_gemm(own, target), target);
-    let own = passes::drop_nested_limits(passes::byte_functions(own, target));
-    let own = passes::contractions_in_floats(passes::products_of_bytes(own, target), target);
-    let own = passes::store_gemv_weights(own, target);
-    let own = passes::align_weights(own, target);
+    let own = passes::conv_as_gemm(passes::subpixel_conv(own, target), target);
+    let own = passes::byte_functions(passes::maxima_of_bytes(own, target), target);
+    let own = passes::products_of_bytes(passes::drop_nested_limits(own), target);
+    let own = passes::contractions_in_floats(own, target);
+    let own = passes::align_weights(passes::store_gemv_weights(own, target), target);
     let own = passes::split_reductions(own, target, &mut questions);
     let own = passes::split_scans(own, target);
     let own = passes::sorted_selections(own, target);

@@ -97,7 +97,6 @@ const PASSES: &[(&str, Pass)] = &[
     ("dce", dce),
     ("fold_batch_norm", fold_batch_norm),
     ("merge_convolutions", merge_convolutions),
-    ("subpixel_conv", subpixel_conv),
     ("fold_constants", fold_constants),
     ("cse", cse),
     ("dce", dce),

@@ -10,15 +10,24 @@
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::graph::{Builder, Conv, Graph, Node, Op, ShapeError, ValueId};
 use crate::symbolic::{Expr, NoRanges};
+use crate::target::Target;
+
+/// Products from which several convolutions and a kernel that interleaves them take a GPU less time than one that gathers, by
+/// measurements on an H200.
+const REPAYS_KERNELS: i64 = 1 << 23;
 
 /// Turns transposed convolutions by constant weights into ordinary ones.
-pub fn subpixel_conv(graph: Graph) -> Graph {
-    everywhere(graph, &mut |graph, ranges| {
+pub fn subpixel_conv(graph: Graph, target: &Target) -> Graph {
+    let mut is_changed = false;
+    let graph = everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Conv(conv) = &node.op else { return None };
-            interleaved(rewriter, node, conv).map(|value| vec![value])
+            let value = interleaved(rewriter, node, conv, target)?;
+            is_changed = true;
+            Some(vec![value])
         });
-    })
+    });
+    if is_changed { super::dce(super::fold_constants(graph)) } else { graph }
 }
 
 type Built = Result<ValueId, ShapeError>;
@@ -84,7 +93,7 @@ struct Transposed {
     axes: Vec<Axis>,
 }
 
-fn interleaved(rewriter: &mut Rewriter, node: &Node, conv: &Conv) -> Option<ValueId> {
+fn interleaved(rewriter: &mut Rewriter, node: &Node, conv: &Conv, target: &Target) -> Option<ValueId> {
     let (x, weight) = (node.inputs[0], node.inputs[1]);
     // Elsewhere the weights would be turned around in each run.
     if !conv.transposed || !matches!(rewriter.op(weight), Some(Op::Constant(_))) {
@@ -97,11 +106,31 @@ fn interleaved(rewriter: &mut Rewriter, node: &Node, conv: &Conv) -> Option<Valu
     let axes: Option<Vec<Axis>> =
         kernel.iter().enumerate().map(|(d, size)| Axis::new(conv, d, *size)).collect();
     let own = Transposed { x, weight, groups: conv.groups, channels: *channels, axes: axes? };
+    let is_wanted = match target {
+        Target::Cpu(_) => true,
+        Target::Gpu(_) => own.is_one() || own.products(builder, kernel) >= REPAYS_KERNELS,
+    };
+    if !is_wanted {
+        return None;
+    }
     let phases = own.phases(builder, &mut Vec::new()).ok()?;
     own.interleave(builder, phases, &builder.shape(node.outputs[0])).ok()
 }
 
 impl Transposed {
+    /// Whether all phases are one convolution.
+    fn is_one(&self) -> bool {
+        self.axes.iter().all(|axis| axis.kinds.len() == 1)
+    }
+
+    /// Products of the convolution, of sizes that only runs know for one.
+    fn products(&self, builder: &Builder, kernel: &[i64]) -> i64 {
+        let input = builder.shape(self.x);
+        let sizes =
+            input.iter().filter_map(Expr::as_int).chain([self.channels]).chain(kernel.iter().copied());
+        sizes.fold(1, i64::saturating_mul)
+    }
+
     /// All phases of the axes that `chosen` leaves open: `[batch, groups, phases of each axis..., channels, pixels...]`.
     fn phases(&self, builder: &mut Builder, chosen: &mut Vec<Kind>) -> Built {
         let Some(axis) = self.axes.get(chosen.len()) else { return self.convolution(builder, chosen) };
@@ -178,7 +207,7 @@ mod tests {
     use crate::graph::text::parse;
     use crate::graph::verify;
     use crate::interpret::{Tensor, evaluate};
-    use crate::passes::dce;
+    use crate::target::GpuTarget;
 
     /// A transposed convolution of one axis, of two channels to three, in one group or two.
     struct Case {
@@ -211,7 +240,7 @@ mod tests {
 
     fn check(case: &Case) {
         let before = transposed(case);
-        let after = dce(subpixel_conv(before.clone()));
+        let after = subpixel_conv(before.clone(), &Target::cpu(&["x86-64-v3"]));
         verify(&after).expect("the result is well formed");
         assert!(!is_transposed(&after));
         let numbers: Vec<f32> = (0..4 * case.groups * case.size).map(|k| (k * 7 % 13) as f32 - 6.0).collect();
@@ -248,7 +277,7 @@ mod tests {
              groups 2 transposed output_padding [1, 0]
            output %y }";
         let before = parse(text).unwrap_or_else(|error| panic!("{error}"));
-        let after = dce(subpixel_conv(before.clone()));
+        let after = subpixel_conv(before.clone(), &Target::cpu(&["x86-64-v3"]));
         let convolutions = after.nodes.iter().filter(|node| matches!(&node.op, Op::Conv(_))).count();
         assert!(!is_transposed(&after) && convolutions == 4);
         let x = [Tensor::from_f32(&[1, 4, 3, 4], &(0..48).map(|k| (k * 7 % 13) as f32).collect::<Vec<_>>())];
@@ -261,10 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn gpus_keep_small_ones_that_would_be_several() {
+        let gpu = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
+        let stays = |kernel, size| {
+            let case = Case { groups: 1, size, kernel, stride: 2, padding: (0, 0), dilation: 1, extra: 0 };
+            is_transposed(&subpixel_conv(transposed(&case), &gpu))
+        };
+        assert!(!stays(4, 5), "one convolution");
+        assert!(stays(3, 5) && !stays(3, 1 << 20));
+    }
+
+    #[test]
     fn phases_without_taps_stay_transposed() {
         let stays = |kernel, stride, dilation| {
             let case = Case { groups: 1, size: 4, kernel, stride, padding: (0, 0), dilation, extra: 0 };
-            is_transposed(&subpixel_conv(transposed(&case)))
+            is_transposed(&subpixel_conv(transposed(&case), &Target::cpu(&["x86-64-v3"])))
         };
         assert!(stays(4, 2, 3) && stays(1, 2, 1) && stays(2, 3, 1));
         assert!(!stays(4, 2, 1) && !stays(3, 2, 1));

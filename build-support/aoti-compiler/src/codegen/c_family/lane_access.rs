@@ -80,8 +80,6 @@ pub(super) fn wrapped(offset: &Expr, vector: Symbol) -> Option<Wrap> {
 /// Channels up to which pixels are put together out of registers of each plane: of four, each has so few lanes that an element
 /// at a time is as fast.
 const MOST_PLANES: i64 = 3;
-/// The fewest lanes that a loop has: others have a multiple of them.
-const LEAST_LANES: i64 = 4;
 /// Planes that are further apart have no places of 32 bits among each other.
 const MOST_APART: i64 = 1 << 26;
 
@@ -131,12 +129,17 @@ pub(super) struct ImageLanes {
     pub(super) window: String,
 }
 
-/// The same of pixels under guards: whose channels make whole vectors, so that each begins with a pixel, and of which some are not
-/// there, nor is what is around an image.
-pub(super) fn image_lanes(offset: &Expr, guards: &[Guard], vector: Symbol) -> Option<ImageLanes> {
-    let (position, channels, plane) = planes(offset, vector, LEAST_LANES)?;
+/// The same of pixels under guards, some of whose channels are not there, nor is what is around an image: where vectors begin with a
+/// pixel, as the first lane's position is a multiple of the number of channels.
+pub(super) fn image_lanes(
+    offset: &Expr,
+    guards: &[Guard],
+    vector: Symbol,
+    (first_lane, width): (i64, &str),
+) -> Option<ImageLanes> {
+    let (position, channels, plane) = planes(offset, vector, first_lane)?;
     let (_, rest) = position.affine_in(vector)?;
-    let begins = LEAST_LANES % channels == 0 && rest.modulo(&Expr::int(channels)).is(0);
+    let begins = first_lane % channels == 0 && rest.modulo(&Expr::int(channels)).is(0);
     let (quotient, remainder) =
         (position.floor_div(&Expr::int(channels)), position.modulo(&Expr::int(channels)));
     let (mut planes, mut tests) = (channels, Vec::new());
@@ -157,7 +160,7 @@ pub(super) fn image_lanes(offset: &Expr, guards: &[Guard], vector: Symbol) -> Op
         parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())
     };
     let test = if tests.is_empty() { "true".to_owned() } else { tests.join(" && ") };
-    let window = format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", "AOTI_LANES"));
+    let window = format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", width));
     (begins && planes > 0).then_some(ImageLanes { channels, planes, apart: plane, window })
 }
 
@@ -324,20 +327,25 @@ mod tests {
     fn pixels_within_an_image_come_from_planes() {
         let vector = Symbol::axis(1);
         let four = Expr::int(4);
-        let of = |at: &Expr, guards: &[(Expr, i64)]| {
+        let of_lanes = |first_lane: i64, at: &Expr, guards: &[(Expr, i64)]| {
             let [pixel, channel] = [at.floor_div(&four), at.modulo(&four)];
             let offset = &(&(&pixel + &(&channel * 100)) + &(&Expr::axis(0) * 10)) - 13;
             let guards: Vec<Guard> = guards
                 .iter()
                 .map(|(coordinate, size)| Guard { coordinate: coordinate.clone(), size: Expr::int(*size) })
                 .collect();
-            image_lanes(&offset, &guards, vector).map(|own| (own.planes, own.apart, own.window))
+            image_lanes(&offset, &guards, vector, (first_lane, "8"))
+                .map(|own| (own.planes, own.apart, own.window))
         };
         let at = Expr::sym(vector);
         let [pixel, channel] = [at.floor_div(&four), at.modulo(&four)];
         let guards = [(channel, 3), (&pixel - 3, 10), (&Expr::axis(0) - 1, 8)];
         let window = "-floor_div(i1, 4) + 3, -floor_div(i1, 4) + 13, u64(i0 - 1) < u64(8)";
+        let of = |at: &Expr, guards: &[(Expr, i64)]| of_lanes(4, at, guards);
         assert_eq!(of(&at, &guards), Some((3, 100, window.to_owned())));
+        assert_eq!(of_lanes(8, &at, &guards), Some((3, 100, window.to_owned())));
+        assert_eq!(of_lanes(2, &at, &guards), None, "vectors may begin within a pixel");
+        assert_eq!(of_lanes(1, &at, &guards), None, "vectors may begin anywhere");
         assert_eq!(of(&at, &[(&pixel * 2, 10)]), None, "every other pixel");
         assert_eq!(of(&(&at + 2), &[]), None, "the first lane is no first channel");
     }

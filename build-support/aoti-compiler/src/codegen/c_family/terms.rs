@@ -40,6 +40,8 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) earlier: Earlier<'a>,
     /// The number of lanes in the target's text.
     pub(in crate::codegen) width: &'static str,
+    /// What the position of lane 0 along the axis is known to be a multiple of.
+    pub(in crate::codegen) first_lane: i64,
     /// Where lane 0 lies at multiples of the number of lanes, and memory begins where any access may: then it is said in the text
     /// which accesses are whole, because compilers do not find out.
     pub(in crate::codegen) whole: Option<Whole>,
@@ -337,13 +339,17 @@ impl Context<'_> {
                 Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
                 None => gather,
             }
-        } else if let Some(own) = image_lanes(&access.offset, guards, vector).filter(|_| steady) {
+        } else if let Some(own) = self.image_lanes(access, guards, vector).filter(|_| steady) {
             let (element, ImageLanes { channels, planes, apart, window }) =
                 (self.element(pointer, access), own);
             format!("load_image<{channels}, {planes}>(lanes, {element}, {apart}, {window}, {fill})")
         } else {
             format!("gather_where(lanes, {base}, {index}, {}, {fill})", self.inside(guards, true))
         }
+    }
+
+    fn image_lanes(&self, access: &Access, guards: &[Guard], vector: Symbol) -> Option<ImageLanes> {
+        image_lanes(&access.offset, guards, vector, (self.first_lane, self.width))
     }
 
     fn is_own_row(&self, access: &Access) -> bool {

@@ -29,6 +29,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -
         vector: Some(vector),
         earlier: Earlier::OneLane,
         width: "AOTI_LANES",
+        first_lane: 1,
         positions: None,
         read_later: vec![],
         turned: &[],

@@ -3,7 +3,7 @@
 use super::KernelText;
 use super::threads::{is_never_shared, loop_grain, parallel};
 use super::turned::Turned;
-use super::wide_lanes::{LANES, lanes_of};
+use super::wide_lanes::{LANES, LEAST_LANES, lanes_of};
 use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -218,6 +218,7 @@ impl Stages<'_> {
                 Lanes::One | Lanes::Inner => Earlier::OneLane,
             },
             width: self.width,
+            first_lane: LEAST_LANES,
             positions: Some(&self.nest.axes),
             read_later: read_later(&self.nest.stages, index),
             turned: self.turned.stage(index),

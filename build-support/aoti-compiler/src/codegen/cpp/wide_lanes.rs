@@ -11,6 +11,8 @@ use crate::symbolic::Symbol;
 
 /// Lanes of most loops.
 pub(super) const LANES: &str = "AOTI_LANES";
+/// The fewest lanes that a loop has, of which all numbers of lanes are multiples.
+pub(super) const LEAST_LANES: i64 = 4;
 
 /// The lanes of a nest, as an expression of C++.
 pub(super) fn lanes_of(nest: &Nest, lanes: Lanes, parameters: &Parameters) -> &'static str {

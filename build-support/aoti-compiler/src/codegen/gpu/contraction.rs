@@ -31,6 +31,7 @@ pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol, l
         vector: Some(vector),
         earlier: Earlier::OneLane,
         width: "lanes.width",
+        first_lane: 1,
         positions: None,
         read_later: vec![],
         turned: &[],

@@ -275,6 +275,7 @@ impl Printer<'_> {
             vector,
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
+            first_lane: self.teams.lanes,
             positions: Some(&self.nest.axes),
             read_later: read_later(&self.nest.stages, number),
             turned: &[],

@@ -161,6 +161,7 @@ impl Printer<'_> {
             vector,
             earlier: Earlier::OneLane,
             width: "lanes.width",
+            first_lane: self.mapping.lanes,
             positions: None,
             // What is combined is no plain store.
             read_later: (0..stage.terms.len()).collect(),
