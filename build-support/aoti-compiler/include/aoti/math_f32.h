@@ -132,12 +132,6 @@ template <int W> AOTI_INLINE LogF32<W> log_parts(Vec<f32, W> x) {
                          -0x1.0cde6ap-3f, 0x1.07d6ccp-3f, -0x1.4207p-4f);
   return {e, f, f * f, q};
 }
-// What a logarithm is where it is no sum of parts.
-template <int W> AOTI_INLINE Vec<f32, W> log_edges(Vec<f32, W> x, Vec<f32, W> r) {
-  r = select(x == 0.0f, -Limits<f32>::infinity, r);
-  r = select(x == Limits<f32>::infinity, x, r);
-  return select((x < 0.0f) | isnan(x), Limits<f32>::nan, r);
-}
 template <int W> AOTI_INLINE Vec<f32, W> log_f32(Vec<f32, W> x) {
   const LogF32<W> p = log_parts(x);
   Vec<f32, W> low = mad(p.square * p.f, p.q, mad(p.e, 0x1.7f7d1cp-20f, p.square * -0.5f));

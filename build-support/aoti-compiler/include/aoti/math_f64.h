@@ -55,26 +55,41 @@ template <int W> AOTI_INLINE Vec<f64, W> exp_f64(Vec<f64, W> x) {
   return select(nothing, 0.0, scale(mad(exp_tail(r), r * r, r) + 1.0, n.integer));
 }
 
-// log(m * 2^e) = e ln2 + log(1 + f), f = m - 1 with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f),
-// log(1 + f) = f - s (f - R(s^2)): the form of Sun's fdlibm, with our own R.
-template <int W> AOTI_INLINE Vec<f64, W> log_f64(Vec<f64, W> x) {
-  auto tiny = x < Limits<f64>::min_positive;
-  Vec<f64, W> normal = select(tiny, x * 0x1p54, x);
+// x = (1 + f) 2^e with 1 + f in [sqrt(1/2), sqrt(2)), for positive normal numbers.
+template <int W> struct Split {
+  Vec<f64, W> e, f;
+};
+template <int W> AOTI_INLINE Split<W> split_normal(Vec<f64, W> x) {
   constexpr i64 sqrt_half = 0x3fe6a09e667f3bcd;
-  Vec<i64, W> bits = bits_as<i64>(normal);
-  Vec<i64, W> biased = bits_as<i64>(shr<52>(bits_as<u64>(bits - sqrt_half + (i64(1023) << 52))));
-  Vec<f64, W> e = bits_as<f64>(biased + 0x4330000000000000) - (0x1p52 + 1023);
-  e = select(tiny, e - 54.0, e);
-  Vec<f64, W> f = bits_as<f64>(bits - shl<52>(biased - 1023)) - 1.0;
+  const Vec<i64, W> bits = bits_as<i64>(x);
+  const Vec<i64, W> biased = bits_as<i64>(shr<52>(bits_as<u64>(bits - sqrt_half + (i64(1023) << 52))));
+  return {bits_as<f64>(biased + 0x4330000000000000) - (0x1p52 + 1023),
+          bits_as<f64>(bits - shl<52>(biased - 1023)) - 1.0};
+}
+// The same of all positive numbers.
+template <int W> AOTI_INLINE Split<W> split_power(Vec<f64, W> x) {
+  const auto tiny = x < Limits<f64>::min_positive;
+  const Split<W> p = split_normal(select(tiny, x * 0x1p54, x));
+  return {select(tiny, p.e - 54.0, p.e), p.f};
+}
+// f - log(1 + f), less `low`. With s = f / (2 + f), log(1 + f) = f - s (f - R(s^2)): the form of Sun's fdlibm, with our own R.
+template <int W> AOTI_INLINE Vec<f64, W> log_shortfall(Vec<f64, W> f, Vec<f64, W> low) {
   Vec<f64, W> s = f / (f + 2.0);
   Vec<f64, W> z = s * s;
   Vec<f64, W> tail = z * horner(z, 0x1.5555555555592p-1, 0x1.999999997fd20p-2, 0x1.24924941f96b0p-2,
                                 0x1.c71c5202bc883p-3, 0x1.7466403de0102p-3, 0x1.39a1990ff27a0p-3, 0x1.2f06ae99f7d10p-3);
   Vec<f64, W> half_square = f * f * 0.5;
-  Vec<f64, W> r = e * ln2_high - ((half_square - (s * (half_square + tail) + e * ln2_low)) - f);
-  r = select(x == 0.0, -Limits<f64>::infinity, r);
-  r = select(x == Limits<f64>::infinity, x, r);
-  return select((x < 0.0) | isnan(x), Limits<f64>::nan, r);
+  return half_square - (s * (half_square + tail) + low);
+}
+// What a logarithm is where it is no sum of parts.
+template <class T, int W> AOTI_INLINE Vec<T, W> log_edges(Vec<T, W> x, Vec<T, W> r) {
+  r = select(x == T(0), -Limits<T>::infinity, r);
+  r = select(x == Limits<T>::infinity, x, r);
+  return select((x < T(0)) | isnan(x), Limits<T>::nan, r);
+}
+template <int W> AOTI_INLINE Vec<f64, W> log_f64(Vec<f64, W> x) {
+  const Split<W> p = split_power(x);
+  return log_edges(x, p.e * ln2_high - (log_shortfall(p.f, p.e * ln2_low) - p.f));
 }
 
 // The angle of the point (x, y), both finite and not negative, not both zero; relative error 2^-40.

@@ -50,16 +50,8 @@ template <int W> AOTI_INLINE Vec<f64, W> exp2_f64(Vec<f64, W> x) {
 }
 // Powers of 2 come out exact: the logarithm of 1 is 0.
 template <int W> AOTI_INLINE Vec<f64, W> log2_f64(Vec<f64, W> x) {
-  const auto tiny = x < Limits<f64>::min_positive;
-  const Vec<i64, W> bits = bits_as<i64>(select(tiny, x * 0x1p54, x));
-  const Vec<i64, W> biased =
-      bits_as<i64>(shr<52>(bits_as<u64>(bits - 0x3fe6a09e667f3bcd + (i64(1023) << 52))));
-  const Vec<f64, W> e = bits_as<f64>(biased + 0x4330000000000000) - (0x1p52 + 1023);
-  const Vec<f64, W> m = bits_as<f64>(bits - shl<52>(biased - 1023));
-  Vec<f64, W> r = mad(log_f64(m), log2_e, select(tiny, e - 54.0, e));
-  r = select(x == 0.0, -Limits<f64>::infinity, r);
-  r = select(x == Limits<f64>::infinity, x, r);
-  return select((x < 0.0) | isnan(x), Limits<f64>::nan, r);
+  const Split<W> p = split_power(x);
+  return log_edges(x, mad(p.f - log_shortfall(p.f, splat<W>(0.0)), log2_e, p.e));
 }
 
 // x = quadrant * pi/2 + high + low with |high| <= pi/4, for |x| < 2^20: pi/2 in three parts, of which products with the first

@@ -10,16 +10,12 @@ namespace detail {
 
 constexpr f64 pi = 0x1.921fb54442d18p+1;
 
-// log2 of an f32 that is not negative, relative error 2^-43: as log_f64, by one series.
+// log2 of an f32 that is not negative, relative error 2^-43: as log_f64, by one series; all of them are normal in f64.
 template <int W> AOTI_INLINE Vec<f64, W> log2_for_f32(Vec<f64, W> x) {
-  const Vec<i64, W> bits = bits_as<i64>(x);
-  const Vec<i64, W> biased =
-      bits_as<i64>(shr<52>(bits_as<u64>(bits - 0x3fe6a09e667f3bcd + (i64(1023) << 52))));
-  const Vec<f64, W> e = bits_as<f64>(biased + 0x4330000000000000) - (0x1p52 + 1023);
-  const Vec<f64, W> f = bits_as<f64>(bits - shl<52>(biased - 1023)) - 1.0;
-  const Vec<f64, W> s = f / (f + 2.0);
+  const Split<W> p = split_normal(x);
+  const Vec<f64, W> s = p.f / (p.f + 2.0);
   const Vec<f64, W> r = mad(s, horner(s * s, 0x1.71547652b8252p+1, 0x1.ec709dc53a51fp-1, 0x1.2776c2956bf50p-1,
-                                      0x1.a61a2d3229672p-2, 0x1.4795930157333p-2, 0x1.21adbe62ac00cp-2), e);
+                                      0x1.a61a2d3229672p-2, 0x1.4795930157333p-2, 0x1.21adbe62ac00cp-2), p.e);
   return select(x == 0.0, -Limits<f64>::infinity, select(x < Limits<f64>::infinity, r, x));
 }
 // The same of any f32, in other units than powers of two.

@@ -26,6 +26,7 @@ AOTI_NAMESPACE_END
   }                                                                                                  \
   AOTI_INLINE f64 NAME(f64 x) { return NAME(Vec<f64, 1>{x}).v; }                                     \
   AOTI_INLINE f32 NAME(f32 x) { return NAME(Vec<f32, 1>{x}).v; }
+// The same from one that sums terms until one is as small as the type asks for.
 #define AOTI_SPECIAL1_TO(NAME, FORMULA)                                                              \
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) { return FORMULA(x, kEnoughForF64); } \
   template <int W> AOTI_INLINE Vec<f32, W> NAME(Vec<f32, W> x) {                                     \
@@ -47,7 +48,7 @@ AOTI_NAMESPACE_END
   AOTI_INLINE f64 NAME(f64 x, f64 y) { return FORMULA(x, y); }                                       \
   AOTI_INLINE f32 NAME(f32 x, f32 y) { return f32(FORMULA(f64(x), f64(y))); }                        \
   AOTI_SPECIAL2_LANES(NAME)
-// The same of a FORMULA that sums terms until they are that small, as the type asks for.
+// From the f64 function FORMULA of two numbers, which sums terms until one is as small as the type asks for.
 #define AOTI_SPECIAL2_TO(NAME, FORMULA)                                                              \
   AOTI_INLINE f64 NAME(f64 x, f64 y) { return FORMULA(x, y, kEnoughForF64); }                        \
   AOTI_INLINE f32 NAME(f32 x, f32 y) { return f32(FORMULA(f64(x), f64(y), kEnoughForF32)); }         \
@@ -57,6 +58,7 @@ AOTI_NAMESPACE_END
     return lanewise([](T v, T u) { return NAME(v, u); }, x, y);                                      \
   }                                                                                                  \
   AOTI_SPECIAL2_WITH_SCALAR(NAME)
+// From a FORMULA on two vectors of f64 of any width.
 #define AOTI_SPECIAL2_OF_LANES(NAME, FORMULA)                                                        \
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x, Vec<f64, W> y) { return FORMULA(x, y); } \
   template <int W> AOTI_INLINE Vec<f32, W> NAME(Vec<f32, W> x, Vec<f32, W> y) {                      \
